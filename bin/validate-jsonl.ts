@@ -1,0 +1,77 @@
+#!/usr/bin/env node
+import { validate } from '../src/app/validate.ts'
+import { commonOptions, defineCommand } from '../src/cli/command.ts'
+import { main } from '../src/cli/main.ts'
+import { count, flag, list, size, text } from '../src/cli/option.ts'
+import { ALLOWABLE } from '../src/core/line-judge.ts'
+
+export const command = defineCommand({
+  name: 'validate-jsonl',
+  summary: 'check that every line is one JSON value, strictly, and say what is wrong where',
+  usage: 'validate-jsonl [options] [FILE...]',
+  examples: [
+    'validate-jsonl -q raw_responses.jsonl            # only the verdict, before training',
+    'validate-jsonl --require id,conversations data.jsonl > good.jsonl',
+    'zcat data.jsonl.gz | validate-jsonl --rejects bad.jsonl | next-stage',
+  ],
+  options: {
+    requireObject: flag({ group: 'Checks', describe: 'Every line must be a JSON object' }),
+    require: list({
+      group: 'Checks',
+      metavar: 'FIELD,...',
+      describe: 'Every line must be an object with these fields (dots reach inside)',
+    }),
+    allow: list({
+      group: 'Checks',
+      metavar: 'CODE,...',
+      choices: ALLOWABLE,
+      describe: `Let these pass: ${ALLOWABLE.join(', ')}`,
+    }),
+    strict: flag({ group: 'Checks', describe: 'A missing final newline is an error' }),
+    minRecords: count({
+      group: 'Checks',
+      otherwise: 0,
+      describe: 'Fewer valid lines in all than this are an error',
+    }),
+    maxDepth: count({
+      group: 'Checks',
+      otherwise: 10_000,
+      min: 1,
+      defaultText: '10000',
+      describe: 'Deeper nesting is an error',
+    }),
+    maxErrors: count({
+      group: 'Output',
+      otherwise: undefined,
+      min: 1,
+      describe: 'Stop after this many bad lines',
+    }),
+    rejects: text({
+      group: 'Output',
+      metavar: 'FILE',
+      describe: 'Append the bad lines to FILE, as JSON with their place and code',
+    }),
+    readSize: size({
+      group: 'Output',
+      otherwise: undefined,
+      min: 1,
+      describe: 'Read at most this much at a time (the result is the same)',
+    }),
+    ...commonOptions,
+  },
+  notes: `
+Valid lines go to standard output byte for byte (none with --quiet); each problem is one line on
+standard error, FILE:LINE:COLUMN: message [code], columns in bytes. A last line without a newline
+passes with a warning and gets its newline.
+
+Codes of lines: truncated syntax multiple-values trailing-comma blank nul bom utf8 lone-surrogate
+control-char nan duplicate-key too-deep python-repr not-object missing-field; of files: utf16
+pretty-printed json-array conflict-marker lfs-pointer gzip-truncated min-records.
+
+Exit code: 0 all lines are valid, 1 some are not, 2 wrong usage or a file that cannot be read or
+written.
+`,
+  run: validate,
+})
+
+await main(command, import.meta.url)

@@ -1,0 +1,26 @@
+export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
+
+/** What a shell sees of a process that such a signal ended: 128 + the signal's number. */
+export const SIGNAL_EXIT: Record<SignalName, number> = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }
+
+/**
+ * The wish of a person or a scheduler that the run ends. A filter stops reading, writes what is
+ * done and its counts, and ends with the signal's exit code.
+ */
+export class Interrupt {
+  /** The first signal that came. */
+  signal: SignalName | undefined
+  #callbacks: ((signal: SignalName, count: number) => void)[] = []
+  #count = 0
+
+  /** Calls back at every signal, with how many have come. */
+  onSignal(callback: (signal: SignalName, count: number) => void): void {
+    this.#callbacks.push(callback)
+  }
+
+  raise(signal: SignalName): void {
+    this.signal ??= signal
+    this.#count++
+    for (const callback of this.#callbacks) callback(signal, this.#count)
+  }
+}

@@ -1,0 +1,114 @@
+import { realpathSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { ClosedPipe, EXIT, errnoOf, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
+import type { Command, Context } from './command.ts'
+import { Interrupt, SIGNAL_EXIT, type SignalName } from './interrupt.ts'
+import { optionName } from './option.ts'
+import { Reporter } from './reporter.ts'
+import { systemClock } from './system-clock.ts'
+import { packageVersion } from './version.ts'
+
+/**
+ * Runs a command as this process, if its file is what node was started with, and sets the exit code;
+ * the process ends when all is written.
+ *
+ * @param url the `import.meta.url` of the binary, which tests import without running it
+ */
+export async function main(command: Command, url: string): Promise<void> {
+  if (process.argv[1] === undefined || realpathSync(process.argv[1]) !== fileURLToPath(url)) return
+  // A message that nobody reads must not end the run with an exception.
+  process.stderr.on('error', () => {})
+  const interrupt = new Interrupt()
+  for (const signal of Object.keys(SIGNAL_EXIT) as SignalName[]) {
+    process.on(signal, () => interrupt.raise(signal))
+  }
+  process.exitCode = await runCommand(command, process.argv.slice(2), {
+    env: process.env,
+    stdin: { fd: 0, stream: () => process.stdin },
+    stdout: { fd: 1 },
+    print: printToStdout,
+    report: new Reporter(command.name, (text) => process.stderr.write(text)),
+    interrupt,
+    clock: systemClock,
+    random: Math.random,
+  })
+}
+
+/**
+ * Runs a command with the streams, clock and randomness given.
+ *
+ * @returns the exit code: 0, 1 or 2, or 128 + the number of the signal that ended it
+ */
+export async function runCommand(
+  command: Command,
+  argv: readonly string[],
+  context: Context,
+): Promise<number> {
+  const { report, interrupt } = context
+  try {
+    const code = (await information(command, argv, context)) ?? (await run(command, argv, context))
+    return interrupt.signal === undefined ? code : SIGNAL_EXIT[interrupt.signal]
+  } catch (error) {
+    if (error instanceof ClosedPipe) return EXIT.ok
+    if (error instanceof Interrupted) return SIGNAL_EXIT[interrupt.signal ?? 'SIGINT']
+    if (!(error instanceof ToolError)) {
+      const { message, stack } = error instanceof Error ? error : new Error(String(error))
+      report.error(`${message}: this is a bug in ${command.name}, please report it`, 'bug')
+      if (context.env.COMPLETION_PIPES_DEBUG) report.line(stack ?? '')
+      return EXIT.trouble
+    }
+    const hint = error.code === 'usage' ? ` (see ${command.name} --help)` : ''
+    report.error(error.message + hint, error.code, error.place)
+    return error.exitCode
+  }
+}
+
+async function run(command: Command, argv: readonly string[], context: Context): Promise<number> {
+  // yargs costs 60 ms to load: not before it is known to be needed.
+  const { parseArguments } = await import('./parser.ts')
+  const { options, operands } = parseArguments(command, argv)
+  context.report.quiet = options.quiet === true
+  context.report.verbose = options.verbose === true
+  return command.run(context, options, operands)
+}
+
+/** Answers --help, --version and --completion; undefined where none is asked for. */
+async function information(
+  command: Command,
+  argv: readonly string[],
+  context: Context,
+): Promise<number | undefined> {
+  const text = await informationText(command, argv)
+  if (text === undefined) return undefined
+  await context.print(text)
+  return EXIT.ok
+}
+
+async function informationText(
+  command: Command,
+  argv: readonly string[],
+): Promise<string | undefined> {
+  const end = argv.indexOf('--')
+  const options = end < 0 ? argv : argv.slice(0, end)
+  if (options.includes('--version'))
+    return `${command.name} (completion-pipes) ${packageVersion()}\n`
+  if (options.includes('--help') || options.includes('-h')) {
+    const { helpText } = await import('./parser.ts')
+    return `${await helpText(command, process.stdout.columns ?? 80)}\n`
+  }
+  const at = options.findIndex((option) => option.split('=')[0] === optionName('completion'))
+  if (at < 0) return undefined
+  const { completionScript } = await import('./completion.ts')
+  const shell = options[at]!.includes('=') ? options[at]!.split('=')[1]! : (options[at + 1] ?? '')
+  return completionScript(command, shell)
+}
+
+function printToStdout(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: Error): void => {
+      reject(errnoOf(error) === 'EPIPE' ? new ClosedPipe() : ioError(error, '<stdout>', 'write'))
+    }
+    process.stdout.once('error', failed)
+    process.stdout.write(text, (error) => (error ? failed(error) : resolve()))
+  })
+}

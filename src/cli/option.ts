@@ -1,0 +1,136 @@
+import { parseCount, parseDuration, parseNumber, parseSize } from '../core/quantity.ts'
+import { usageError } from '../core/tool-error.ts'
+
+/** One option of a command: how it is spelt, what it takes, and what it becomes. */
+export interface Option<T> {
+  /** Its heading in the help text. */
+  group: string
+  describe: string
+  /** A single letter, without the dash. */
+  short?: string
+  /** What the help text calls the value; absent for flags. */
+  metavar?: string
+  /** The value may be left out, and then must be attached where it is given: `-i.bak`. */
+  valueOptional?: boolean
+  choices?: readonly string[]
+  /** What the help text gives as the default. */
+  defaultText?: string
+  /** Turns the values given, in order, into the option's value; called with none where not given. */
+  read(values: readonly string[], name: string): T
+}
+
+/** Options by their name in code; `firstTokenTimeout` is `--first-token-timeout`. */
+export type OptionTable = Record<string, Option<unknown>>
+
+/** What a command gets for its table of options. */
+export type OptionValues<Table extends OptionTable> = {
+  [Name in keyof Table]: Table[Name] extends Option<infer T> ? T : never
+}
+
+interface Words {
+  group: string
+  describe: string
+  short?: string
+  metavar?: string
+  defaultText?: string
+}
+
+/** An option without a value. */
+export function flag(words: Words): Option<boolean> {
+  return { ...words, read: (values) => values.length > 0 }
+}
+
+/** Any text; undefined where the option is not given. The last one given counts. */
+export function text(words: Words): Option<string | undefined> {
+  return { metavar: 'TEXT', ...words, read: (values) => values.at(-1) }
+}
+
+/** An option that may be given several times. */
+export function texts(words: Words): Option<string[]> {
+  return { metavar: 'TEXT', ...words, read: (values) => [...values] }
+}
+
+/** Comma-separated words, also from several times; empty where the option is not given. */
+export function list(words: Words & { choices?: readonly string[] }): Option<string[]> {
+  return {
+    metavar: 'NAME,...',
+    ...words,
+    read(values, name) {
+      const all = values.flatMap((value) => value.split(',')).filter((value) => value !== '')
+      for (const value of all) {
+        if (words.choices && !words.choices.includes(value))
+          throw notOneOf(name, value, words.choices)
+      }
+      return all
+    },
+  }
+}
+
+/** One of a few words. */
+export function choice<const T extends string>(
+  words: Words & { choices: readonly T[]; otherwise: T },
+): Option<T> {
+  return {
+    metavar: words.choices.join('|'),
+    defaultText: words.otherwise,
+    ...words,
+    read(values, name) {
+      const value = values.at(-1) ?? words.otherwise
+      if (!words.choices.includes(value as T)) throw notOneOf(name, value, words.choices)
+      return value as T
+    },
+  }
+}
+
+type NumberWords<T> = Words & { otherwise: T; min?: number }
+
+/** A whole number. */
+export function count<T extends number | undefined>(words: NumberWords<T>): Option<number | T> {
+  return quantity('N', 'a whole number', parseCount, words)
+}
+
+/** Any number, a fraction too. */
+export function number<T extends number | undefined>(words: NumberWords<T>): Option<number | T> {
+  return quantity('X', 'a number', parseNumber, words)
+}
+
+/** A duration, in milliseconds; a bare number is seconds. */
+export function duration<T extends number | undefined>(words: NumberWords<T>): Option<number | T> {
+  return quantity('TIME', 'a duration such as 30, 30s, 10m or 1500ms', parseDuration, words)
+}
+
+/** A size in bytes. */
+export function size<T extends number | undefined>(words: NumberWords<T>): Option<number | T> {
+  return quantity('SIZE', 'a size such as 4096, 64K or 64M', parseSize, words)
+}
+
+function quantity<T extends number | undefined>(
+  metavar: string,
+  expected: string,
+  parse: (text: string) => number | undefined,
+  words: NumberWords<T>,
+): Option<number | T> {
+  return {
+    metavar,
+    ...words,
+    read(values, name) {
+      const given = values.at(-1)
+      if (given === undefined) return words.otherwise
+      const value = parse(given)
+      if (value === undefined) throw usageError(`${name} takes ${expected}, not '${given}'`)
+      if (words.min !== undefined && value < words.min) {
+        throw usageError(`${name} must be at least ${words.min}, not ${given}`)
+      }
+      return value
+    },
+  }
+}
+
+function notOneOf(name: string, value: string, choices: readonly string[]): Error {
+  return usageError(`${name} takes one of ${choices.join(', ')}, not '${value}'`)
+}
+
+/** `firstTokenTimeout` as it is spelt on a command line, `--first-token-timeout`. */
+export function optionName(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}

@@ -1,0 +1,141 @@
+import { isUtf8 } from 'node:buffer'
+import { hasBom } from './file-kind.ts'
+import { inspectLine } from './json-inspect.ts'
+import { grammarProblem, isBlankRange, type LineCode, type LineProblem } from './json-problem.ts'
+import { JsonScanner } from './json-scan.ts'
+
+/** Problems that `--allow` can let pass: the line is still JSON, or no line at all. */
+export const ALLOWABLE = ['blank', 'bom', 'duplicate-key', 'lone-surrogate', 'too-deep'] as const
+
+export interface LinePolicy {
+  /** Nesting beyond this is `too-deep`. */
+  maxDepth: number
+  /** Codes that are no problem here. */
+  allow: ReadonlySet<string>
+}
+
+const NONE: readonly LineProblem[] = []
+
+/**
+ * Judges the lines of a block one by one: the fast scanner first, the slow passes only for lines it
+ * does not like. The one truth about lines for all binaries.
+ */
+export class LineJudge {
+  /** Holds the top-level members of the last line that was one value. */
+  readonly scanner = new JsonScanner()
+  /** Where the last judged line ends, its line feed excluded. */
+  end = 0
+  /** Whether the last judged line has a line feed. */
+  terminated = true
+  /** What is wrong with the last judged line, in the order of its bytes; empty for a clean one. */
+  problems: readonly LineProblem[] = NONE
+
+  #policy: LinePolicy
+  #bytes: Buffer = Buffer.alloc(0)
+  #blockEnd = 0
+  #isUtf8 = true
+
+  constructor(policy: LinePolicy) {
+    this.#policy = policy
+  }
+
+  /**
+   * Begins with a block of lines.
+   *
+   * @param bytes with a line feed at `end` and the scanner's PADDING behind it
+   */
+  begin(bytes: Buffer, end: number): void {
+    this.scanner.use(bytes)
+    this.#bytes = bytes
+    this.#blockEnd = end
+    this.#isUtf8 = isUtf8(bytes.subarray(0, end))
+  }
+
+  /**
+   * Judges the line that begins at `start`; `end`, `terminated` and `problems` tell the rest.
+   *
+   * @returns whether the line is clean
+   */
+  line(start: number): boolean {
+    if (this.#isUtf8) {
+      const bytes = this.#bytes
+      let at = this.scanner.value(start)
+      if (at >= 0) {
+        while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0d) at++
+        const { suspect, depth } = this.scanner
+        if (
+          bytes[at] === 0x0a &&
+          at < this.#blockEnd &&
+          !suspect &&
+          depth <= this.#policy.maxDepth
+        ) {
+          this.end = at
+          this.terminated = true
+          this.problems = NONE
+          return true
+        }
+      }
+    }
+    return this.#carefully(start)
+  }
+
+  #carefully(start: number): boolean {
+    const bytes = this.#bytes
+    const lineFeed = bytes.indexOf(0x0a, start)
+    this.terminated = lineFeed >= 0 && lineFeed < this.#blockEnd
+    this.end = this.terminated ? lineFeed : this.#blockEnd
+    const found = this.#problemsOf(start)
+    this.problems = found.filter((problem) => !this.#policy.allow.has(problem.code))
+    return this.problems.length === 0
+  }
+
+  #problemsOf(lineStart: number): LineProblem[] {
+    const { terminated, end } = this
+    const bytes = this.#bytes
+    const problems: LineProblem[] = []
+    let start = lineStart
+    if (hasBom(bytes, start, end)) {
+      problems.push({ code: 'bom', at: start })
+      start += 3
+      if (!terminated && start === end) return problems
+    }
+    if (!this.#isValue(start)) {
+      const problem = grammarProblem(bytes, start, end, terminated)
+      if (problem === undefined) throw new Error('the two passes disagree about a line')
+      return [...problems, problem]
+    }
+    if (this.scanner.suspect || this.scanner.depth > this.#policy.maxDepth) {
+      problems.push(...this.#secondLook(start))
+    }
+    return problems
+  }
+
+  #isValue(start: number): boolean {
+    const { scanner, end } = this
+    if (!(this.#isUtf8 || isUtf8(this.#bytes.subarray(start, end)))) return false
+    if (!scanner.scan(start, end)) return false
+    // An unterminated bare number may be the beginning of a longer one.
+    return this.terminated || !endsInNumber(this.#bytes, start, end)
+  }
+
+  #secondLook(start: number): LineProblem[] {
+    const found = inspectLine(this.#bytes, start, this.end, this.#policy.maxDepth)
+    const problems: LineProblem[] = []
+    const add = (code: LineCode, at: number): void => {
+      if (at >= 0) problems.push({ code, at })
+    }
+    add('duplicate-key', found.duplicateKey)
+    add('lone-surrogate', found.loneSurrogate)
+    add('too-deep', found.tooDeep)
+    return problems.sort((a, b) => a.at - b.at)
+  }
+}
+
+/** Whether the value is a bare number that goes up to the very end. */
+function endsInNumber(bytes: Uint8Array, start: number, end: number): boolean {
+  let at = start
+  while (isBlankRange(bytes, at, at + 1)) at++
+  const first = bytes[at]!
+  const last = bytes[end - 1]!
+  return (first === 0x2d || (first >= 0x30 && first <= 0x39)) && last >= 0x30 && last <= 0x39
+}

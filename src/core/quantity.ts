@@ -1,0 +1,42 @@
+/**
+ * Numbers as people write them in options: strict, since a misread one costs a night
+ * (`--concurrency=abc` must not become NaN).
+ */
+
+const DURATION_UNITS: Record<string, number> = { ms: 1, '': 1000, s: 1000, m: 60_000, h: 3_600_000 }
+const SIZE_UNITS: Record<string, number> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }
+
+/** `600`, `600s`, `10m`, `1500ms`, `2h` in milliseconds; a bare number is seconds. */
+export function parseDuration(text: string): number | undefined {
+  const [, digits, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|)$/.exec(text) ?? []
+  return digits === undefined ? undefined : Number(digits) * DURATION_UNITS[unit ?? '']!
+}
+
+/** `4096`, `64K`, `64M`, `2G` in bytes; a K is 1,024. */
+export function parseSize(text: string): number | undefined {
+  const [, digits, unit] = /^(\d+)([KMG]?)i?B?$/.exec(text) ?? []
+  return digits === undefined ? undefined : Number(digits) * SIZE_UNITS[unit ?? '']!
+}
+
+/** A whole number without sign. */
+export function parseCount(text: string): number | undefined {
+  const value = /^\d+$/.test(text) ? Number(text) : undefined
+  return value !== undefined && Number.isSafeInteger(value) ? value : undefined
+}
+
+/** Any finite decimal number. */
+export function parseNumber(text: string): number | undefined {
+  if (!/^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(text)) return undefined
+  const value = Number(text)
+  return Number.isFinite(value) ? value : undefined
+}
+
+/** A duration for people: `950 ms`, `12 s`, `2 m 5 s`, `1 h 4 m`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  const seconds = ms / 1000
+  if (seconds < 60) return `${Number(seconds.toFixed(1))} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} m ${Math.round(seconds % 60)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} m`
+}

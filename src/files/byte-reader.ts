@@ -1,0 +1,99 @@
+import { read as readFd } from 'node:fs'
+import type { Readable } from 'node:stream'
+import type { ByteReader } from '../core/byte-reader.ts'
+
+/**
+ * Reads a file descriptor from where it stands (or from `position`), on a thread of libuv's pool, so
+ * that the next block is read while this one is scanned.
+ */
+export class FdReader implements ByteReader {
+  #fd: number
+  #position: number | null
+  #left: number
+
+  /**
+   * @param position where to begin; null follows the descriptor's own offset, as standard input must
+   * @param limit bytes to read at most: what another process appends meanwhile is not seen
+   */
+  constructor(fd: number, position: number | null, limit = Number.POSITIVE_INFINITY) {
+    this.#fd = fd
+    this.#position = position
+    this.#left = limit
+  }
+
+  read(into: Buffer, offset: number, length: number): Promise<number> {
+    const wanted = Math.min(length, this.#left)
+    if (wanted === 0) return Promise.resolve(0)
+    return new Promise((resolve, reject) => {
+      readFd(this.#fd, into, offset, wanted, this.#position, (error, count) => {
+        if (error) return reject(error)
+        this.#left -= count
+        if (this.#position !== null) this.#position += count
+        resolve(count)
+      })
+    })
+  }
+}
+
+/** Reads a stream: a pipe, a socket, or what a decompressor gives. */
+export class StreamReader implements ByteReader {
+  #stream: Readable
+  #chunk: Buffer | null = null
+  #at = 0
+  #ended = false
+  #error: Error | undefined
+  #wake: (() => void) | undefined
+
+  constructor(stream: Readable) {
+    this.#stream = stream
+    const wake = (): void => this.#wake?.()
+    stream.on('readable', wake)
+    stream.on('end', () => {
+      this.#ended = true
+      wake()
+    })
+    stream.on('close', () => {
+      this.#ended = true
+      wake()
+    })
+    stream.on('error', (error: Error) => {
+      this.#error = error
+      wake()
+    })
+  }
+
+  async read(into: Buffer, offset: number, length: number): Promise<number> {
+    while (this.#chunk === null) {
+      this.#chunk = this.#stream.read() as Buffer | null
+      this.#at = 0
+      if (this.#chunk !== null) break
+      if (this.#error) throw this.#error
+      if (this.#ended) return 0
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    const count = this.#chunk.copy(into, offset, this.#at, this.#at + length)
+    this.#at += count
+    if (this.#at === this.#chunk.length) this.#chunk = null
+    return count
+  }
+}
+
+/** Gives the bytes of `head` first and then those of `rest`. */
+export class PrefixedReader implements ByteReader {
+  #head: Buffer
+  #rest: ByteReader
+
+  constructor(head: Buffer, rest: ByteReader) {
+    this.#head = head
+    this.#rest = rest
+  }
+
+  read(into: Buffer, offset: number, length: number): Promise<number> {
+    if (this.#head.length === 0) return this.#rest.read(into, offset, length)
+    const count = this.#head.copy(into, offset, 0, length)
+    this.#head = this.#head.subarray(count)
+    return Promise.resolve(count)
+  }
+}

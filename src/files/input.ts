@@ -1,0 +1,124 @@
+import { close, constants, fstat, fstatSync, open, type Stats } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { isatty } from 'node:tty'
+import { promisify } from 'node:util'
+import type { ByteReader } from '../core/byte-reader.ts'
+import { ioError, ToolError, usageError } from '../core/tool-error.ts'
+import { FdReader, PrefixedReader, StreamReader } from './byte-reader.ts'
+import { GzipReader } from './gzip-reader.ts'
+
+const openFd = promisify(open)
+const closeFd = promisify(close)
+const statFd = promisify(fstat)
+
+/** How messages call standard input. */
+export const STDIN_NAME = '<stdin>'
+
+/** Standard input as the run was given it; the stream is only touched when it is read. */
+export interface StandardInput {
+  fd: number
+  stream: () => Readable
+}
+
+/** An open input, `name` as messages call it. */
+export interface Input {
+  name: string
+  reader: ByteReader
+  stats: Stats
+  compression: 'gzip' | undefined
+  close(): Promise<void>
+}
+
+/**
+ * Opens one operand; `-` is standard input. gzip is recognised by its first bytes.
+ *
+ * @param whole read only the bytes that are there now, not what is appended meanwhile
+ * @throws ToolError where it cannot be read
+ */
+export async function openInput(
+  operand: string,
+  stdin: StandardInput,
+  whole = false,
+): Promise<Input> {
+  return operand === '-' ? openStandardInput(stdin) : openFile(operand, whole)
+}
+
+async function openStandardInput(stdin: StandardInput): Promise<Input> {
+  if (isatty(stdin.fd)) {
+    throw usageError('standard input is a terminal: name a FILE, or pipe JSON lines in')
+  }
+  const stats = fstatSync(stdin.fd)
+  if (stats.isDirectory()) throw notAFile(STDIN_NAME)
+  if (stats.isFile()) {
+    const reader = new FdReader(stdin.fd, null)
+    return input(STDIN_NAME, reader, stats, async () => {})
+  }
+  const stream = stdin.stream()
+  return input(STDIN_NAME, new StreamReader(stream), stats, async () => {
+    stream.destroy()
+  })
+}
+
+async function openFile(path: string, whole: boolean): Promise<Input> {
+  try {
+    const fd = await openFd(path, constants.O_RDONLY)
+    const stats = await statFd(fd)
+    if (stats.isDirectory()) {
+      await closeFd(fd)
+      throw notAFile(path)
+    }
+    const limit = whole && stats.isFile() ? stats.size : Number.POSITIVE_INFINITY
+    const reader = new FdReader(fd, stats.isFile() ? 0 : null, limit)
+    return await input(path, reader, stats, () => closeFd(fd))
+  } catch (error) {
+    throw ioError(error, path, 'read')
+  }
+}
+
+/** Looks at the first bytes and puts a decompressor in between where they ask for one. */
+async function input(
+  name: string,
+  source: ByteReader,
+  stats: Stats,
+  closeInput: () => Promise<void>,
+): Promise<Input> {
+  const head = Buffer.alloc(2)
+  let filled = 0
+  while (filled < head.length) {
+    const count = await source.read(head, filled, head.length - filled)
+    if (count === 0) break
+    filled += count
+  }
+  const whole = new PrefixedReader(head.subarray(0, filled), source)
+  const gzip = filled === 2 && head.readUInt16BE(0) === 0x1f8b
+  return {
+    name,
+    reader: new NamedReader(gzip ? new GzipReader(whole, name) : whole, name),
+    stats,
+    compression: gzip ? 'gzip' : undefined,
+    close: closeInput,
+  }
+}
+
+/** Gives read errors the file's name. */
+class NamedReader implements ByteReader {
+  #source: ByteReader
+  #name: string
+
+  constructor(source: ByteReader, name: string) {
+    this.#source = source
+    this.#name = name
+  }
+
+  async read(into: Buffer, offset: number, length: number): Promise<number> {
+    try {
+      return await this.#source.read(into, offset, length)
+    } catch (error) {
+      throw ioError(error, this.#name, 'read')
+    }
+  }
+}
+
+function notAFile(path: string): ToolError {
+  return new ToolError('io', 'cannot read: is a directory', { place: { file: path } })
+}
