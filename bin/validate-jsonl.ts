@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { validate } from '../src/app/validate.ts'
 import { commonOptions, defineCommand } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
 import { count, flag, list, size, text } from '../src/cli/option.ts'
@@ -71,7 +70,10 @@ pretty-printed json-array conflict-marker lfs-pointer gzip-truncated min-records
 Exit code: 0 all lines are valid, 1 some are not, 2 wrong usage or a file that cannot be read or
 written.
 `,
-  run: validate,
+  run: async (context, options, operands) => {
+    const { validate } = await import('../src/app/validate.ts')
+    return validate(context, options, operands)
+  },
 })
 
 await main(command, import.meta.url)

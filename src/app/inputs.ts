@@ -1,4 +1,4 @@
-import { fstatSync, type Stats } from 'node:fs'
+import { fstatSync, type Stats, statSync } from 'node:fs'
 import type { Context } from '../cli/command.ts'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { EXIT, Interrupted, ToolError } from '../core/tool-error.ts'
@@ -8,6 +8,10 @@ import { type BlockOptions, type LineBlock, lineBlocks } from '../streams/line-b
 export interface InputOptions extends BlockOptions {
   /** Output may be one of the inputs, as when a pipeline appends to what it has read. */
   mayBeOutput?: boolean
+  /** Files that are written to, which no input may be; undefined ones are skipped. */
+  outputs?: readonly (string | undefined)[]
+  /** Read only the bytes that are there when the file is opened, not what is appended meanwhile. */
+  whole?: boolean
 }
 
 /**
@@ -24,21 +28,56 @@ export async function forEachInput(
   use: (input: Input, blocks: AsyncGenerator<LineBlock, void, void>) => Promise<void>,
 ): Promise<number> {
   let worst: number = EXIT.ok
-  for (const operand of operands.length > 0 ? operands : ['-']) {
+  for (const operand of operandsOrStdin(operands)) {
     try {
-      const input = await openInput(operand, context.stdin)
-      context.interrupt.onSignal(() => void input.close())
-      if (!options.mayBeOutput) refuseOwnOutput(context.stdout.fd, input)
-      const reader = new InterruptibleReader(input.reader, context)
-      await use(input, lineBlocks(reader, options))
-      await input.close()
+      const { input, blocks } = await openBlocks(context, operand, options)
+      try {
+        await use(input, blocks)
+      } finally {
+        await input.close()
+      }
     } catch (error) {
-      if (!(error instanceof ToolError)) throw error
-      context.report.error(error.message, error.code, error.place)
-      worst = Math.max(worst, error.exitCode)
+      worst = Math.max(worst, reportTrouble(context, error))
     }
   }
   return worst
+}
+
+/** No operand means standard input. */
+export function operandsOrStdin(operands: readonly string[]): readonly string[] {
+  return operands.length > 0 ? operands : ['-']
+}
+
+/**
+ * Opens one input and cuts it into blocks of whole lines.
+ *
+ * @throws ToolError where it cannot be read or is also the output
+ */
+export async function openBlocks(
+  context: Context,
+  operand: string,
+  options: InputOptions,
+): Promise<{ input: Input; blocks: AsyncGenerator<LineBlock, void, void> }> {
+  const input = await openInput(operand, context.stdin, options.whole)
+  context.interrupt.onSignal(() => void input.close())
+  if (!options.mayBeOutput) refuseOwnOutput(fstatSync(context.stdout.fd), input)
+  for (const file of options.outputs ?? []) {
+    if (file !== undefined) refuseOwnOutput(statSync(file, { throwIfNoEntry: false }), input)
+  }
+  const reader = new InterruptibleReader(input.reader, context)
+  return { input, blocks: lineBlocks(reader, options) }
+}
+
+/**
+ * Reports an input that could not be read (to its end); the others go on.
+ *
+ * @returns its exit code
+ * @throws the error where it is none of an input
+ */
+export function reportTrouble(context: Context, error: unknown): number {
+  if (!(error instanceof ToolError)) throw error
+  context.report.error(error.message, error.code, error.place)
+  return error.exitCode
 }
 
 /** Turns the end of input that a signal brings about into an exception. */
@@ -63,9 +102,8 @@ class InterruptibleReader implements ByteReader {
 }
 
 /** `tool f > f` would read what it writes, or has emptied the file already. */
-function refuseOwnOutput(outputFd: number, input: Input): void {
-  const output = fstatSync(outputFd)
-  if (output.isFile() && isSameFile(output, input.stats)) {
+function refuseOwnOutput(output: Stats | undefined, input: Input): void {
+  if (output?.isFile() && isSameFile(output, input.stats)) {
     throw new ToolError('same-file', 'the input is also the output: write to another file', {
       place: { file: input.name },
     })

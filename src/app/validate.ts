@@ -47,7 +47,11 @@ export async function validate(
     worst = await forEachInput(
       context,
       operands,
-      { blockSize: options.readSize, headComplete: (b, end) => fileKind(b, end) !== 'undecided' },
+      {
+        blockSize: options.readSize,
+        headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
+        outputs: [options.rejects, options.stats],
+      },
       (input, blocks) => validator.file(input, blocks),
     )
     worst = Math.max(worst, validator.verdict())

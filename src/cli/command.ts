@@ -11,6 +11,10 @@ export interface Context {
   /** Writes text that is no data (help, version) to standard output. */
   print: (text: string) => Promise<void>
   report: Reporter
+  /** The terminal that standard error is, if it can move its cursor. */
+  terminal: { readonly columns: number } | undefined
+  /** Calls back when a person asks how it goes (USR1). */
+  onUsr1: (callback: () => void) => void
   interrupt: Interrupt
   /** A clock that runs `speed` times faster than the wall. */
   clock: (speed: number) => Clock

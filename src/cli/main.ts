@@ -28,6 +28,8 @@ export async function main(command: Command, url: string): Promise<void> {
     stdout: { fd: 1 },
     print: printToStdout,
     report: new Reporter(command.name, (text) => process.stderr.write(text)),
+    terminal: liveTerminal(),
+    onUsr1: (callback) => void process.on('SIGUSR1', callback),
     interrupt,
     clock: systemClock,
     random: Math.random,
@@ -101,6 +103,14 @@ async function informationText(
   const { completionScript } = await import('./completion.ts')
   const shell = options[at]!.includes('=') ? options[at]!.split('=')[1]! : (options[at + 1] ?? '')
   return completionScript(command, shell)
+}
+
+/** Standard error, where it is a terminal with a movable cursor and nobody asked for quiet. */
+function liveTerminal(): { readonly columns: number } | undefined {
+  const { stderr, env } = process
+  const plain = env.TERM === 'dumb' || (env.NO_COLOR ?? '') !== ''
+  if (!stderr.isTTY || plain) return undefined
+  return { columns: stderr.columns || 80 }
 }
 
 function printToStdout(text: string): Promise<void> {

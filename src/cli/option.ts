@@ -32,6 +32,7 @@ interface Words {
   describe: string
   short?: string
   metavar?: string
+  valueOptional?: boolean
   defaultText?: string
 }
 

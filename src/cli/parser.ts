@@ -52,16 +52,16 @@ function parser(command: Command): Argv {
       throw error ?? usageError(message)
     })
   for (const [name, option] of Object.entries(command.options)) {
-    instance.option(optionName(name).slice(2), yargsOption(option, name))
+    instance.option(optionName(name).slice(2), yargsOption(option))
   }
   if (command.notes) instance.epilogue(command.notes.trim())
   return instance
 }
 
-function yargsOption(option: OptionTable[string], name: string): Options {
+function yargsOption(option: OptionTable[string]): Options {
   const suffix = option.defaultText === undefined ? '' : ` [default: ${option.defaultText}]`
   return {
-    alias: [...(option.short ? [option.short] : []), ...(name === optionName(name) ? [] : [name])],
+    ...(option.short && { alias: option.short }),
     group: `${option.group}:`,
     describe: option.describe + suffix,
     type: option.metavar === undefined ? 'boolean' : 'string',

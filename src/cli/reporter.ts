@@ -62,10 +62,13 @@ function codeText(code: string | undefined): string {
   return code === undefined ? '' : ` [${code}]`
 }
 
-/** Control bytes, C1 and bidirectional overrides as escapes: data must not drive the terminal. */
+/** C0, DEL, C1, line and paragraph separators, bidirectional overrides. */
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
+
+/** A text with control characters as escapes: data must not drive the terminal. */
 export function printable(text: string): string {
   return text.replace(
-    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    UNPRINTABLE,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }

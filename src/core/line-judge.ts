@@ -31,12 +31,15 @@ export class LineJudge {
   problems: readonly LineProblem[] = NONE
 
   #policy: LinePolicy
+  /** What makes a value suspect is allowed, so that no second look is needed. */
+  #lenient: boolean
   #bytes: Buffer = Buffer.alloc(0)
   #blockEnd = 0
   #isUtf8 = true
 
   constructor(policy: LinePolicy) {
     this.#policy = policy
+    this.#lenient = policy.allow.has('duplicate-key') && policy.allow.has('lone-surrogate')
   }
 
   /**
@@ -66,7 +69,7 @@ export class LineJudge {
         if (
           bytes[at] === 0x0a &&
           at < this.#blockEnd &&
-          !suspect &&
+          (!suspect || this.#lenient) &&
           depth <= this.#policy.maxDepth
         ) {
           this.end = at
@@ -104,7 +107,8 @@ export class LineJudge {
       if (problem === undefined) throw new Error('the two passes disagree about a line')
       return [...problems, problem]
     }
-    if (this.scanner.suspect || this.scanner.depth > this.#policy.maxDepth) {
+    const suspect = this.scanner.suspect && !this.#lenient
+    if (suspect || this.scanner.depth > this.#policy.maxDepth) {
       problems.push(...this.#secondLook(start))
     }
     return problems

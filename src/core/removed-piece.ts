@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer'
 /** Bytes that a tool took out of a file, and where they were. */
 export interface RemovedPiece {
   file: string
-  /** Line from 1. */
-  line: number
+  /** Line from 1; null where the lines before it were not read. */
+  line: number | null
   /** Offset in the file from 0, after decompression. */
   offset: number
   code: string

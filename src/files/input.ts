@@ -26,6 +26,7 @@ export interface Input {
   reader: ByteReader
   stats: Stats
   compression: 'gzip' | undefined
+  /** Closes it; again: nothing, since its descriptor may be another file's by then. */
   close(): Promise<void>
 }
 
@@ -90,14 +91,20 @@ async function input(
     filled += count
   }
   const whole = new PrefixedReader(head.subarray(0, filled), source)
-  const gzip = filled === 2 && head.readUInt16BE(0) === 0x1f8b
+  const compression = compressionOf(head.subarray(0, filled))
+  let closed: Promise<void> | undefined
   return {
     name,
-    reader: new NamedReader(gzip ? new GzipReader(whole, name) : whole, name),
+    reader: new NamedReader(compression ? new GzipReader(whole, name) : whole, name),
     stats,
-    compression: gzip ? 'gzip' : undefined,
-    close: closeInput,
+    compression,
+    close: () => (closed ??= closeInput()),
   }
+}
+
+/** What a file's first bytes say it is compressed with. */
+export function compressionOf(head: Buffer): 'gzip' | undefined {
+  return head.length >= 2 && head.readUInt16BE(0) === 0x1f8b ? 'gzip' : undefined
 }
 
 /** Gives read errors the file's name. */

@@ -1,0 +1,275 @@
+#!/usr/bin/env node
+import { commonOptions, defineCommand } from '../src/cli/command.ts'
+import { main } from '../src/cli/main.ts'
+import {
+  choice,
+  count,
+  duration,
+  flag,
+  list,
+  number,
+  size,
+  text,
+  texts,
+} from '../src/cli/option.ts'
+import { FAILURES } from '../src/core/failure.ts'
+import { KEY_FIELDS } from '../src/core/key.ts'
+
+const codes = Object.entries(FAILURES)
+  .map(
+    ([code, { retried, help }]) => `  ${code.padEnd(20)} ${help}${retried ? '' : ' (not retried)'}`,
+  )
+  .join('\n')
+
+export const command = defineCommand({
+  name: 'fanout-complete',
+  summary: 'send records to an OpenAI-compatible server, many at a time, and write every answer',
+  usage: 'fanout-complete [options] [FILE...]',
+  examples: [
+    'fanout-complete questions.jsonl -o raw_responses.jsonl --resume',
+    'dedupe-completed --completed out.jsonl questions.jsonl | fanout-complete -c 64 >> out.jsonl',
+    'fanout-complete --url http://gpu7:8000/v1 --max-tokens 8000 --failures failures.jsonl q.jsonl > a.jsonl',
+    'fanout-complete failures.jsonl >> a.jsonl        # ask again what failed',
+  ],
+  options: {
+    url: texts({
+      group: 'Server',
+      metavar: 'URL',
+      describe: 'Base URL of the API',
+      defaultText: '$OPENAI_BASE_URL, else http://127.0.0.1:8000/v1',
+    }),
+    model: text({
+      group: 'Server',
+      metavar: 'NAME',
+      describe: 'The model to ask',
+      defaultText: 'the only one that GET /models lists',
+    }),
+    apiKeyFile: text({
+      group: 'Server',
+      metavar: 'FILE',
+      describe: 'Read the API key from FILE',
+      defaultText: '$OPENAI_API_KEY',
+    }),
+    header: texts({
+      group: 'Server',
+      metavar: "'Name: value'",
+      describe: 'Send this header; may be given several times; no secrets here',
+    }),
+    headerFile: text({
+      group: 'Server',
+      metavar: 'FILE',
+      describe: 'Send the headers in FILE, one a line, Authorization too',
+    }),
+    caFile: text({
+      group: 'Server',
+      metavar: 'FILE',
+      describe: 'Trust the certificate authorities in this PEM file',
+    }),
+
+    endpoint: choice({
+      group: 'Requests',
+      choices: ['chat', 'completions'],
+      otherwise: 'chat',
+      describe: 'Which API is asked (batch lines name their own)',
+    }),
+    promptField: text({
+      group: 'Requests',
+      metavar: 'FIELD',
+      describe: 'The member that is the prompt; dots reach inside',
+    }),
+    system: text({
+      group: 'Requests',
+      describe: 'Begin conversations with this system message, unless they have one',
+    }),
+    send: list({
+      group: 'Requests',
+      metavar: 'FIELD,...',
+      describe: "Send these members of the record along, such as 'tools'; they go before options",
+    }),
+    key: text({
+      group: 'Requests',
+      metavar: 'FIELD',
+      describe: 'The member that names a record; dots reach inside',
+      defaultText: `the first of ${KEY_FIELDS.join(', ')}`,
+    }),
+
+    maxTokens: count({
+      group: 'Sampling',
+      otherwise: undefined,
+      min: 1,
+      describe: 'Tokens of an answer at most',
+    }),
+    temperature: number({
+      group: 'Sampling',
+      otherwise: undefined,
+      min: 0,
+      describe: 'Temperature',
+    }),
+    topP: number({ group: 'Sampling', otherwise: undefined, min: 0, describe: 'Nucleus sampling' }),
+    seed: count({ group: 'Sampling', otherwise: undefined, describe: 'Seed of the sampling' }),
+    param: texts({
+      group: 'Sampling',
+      metavar: 'KEY=JSON',
+      describe:
+        'Any other member of the request body; dots reach inside; may be given several times',
+    }),
+    n: text({
+      group: 'Sampling',
+      metavar: 'N',
+      describe: 'Refused: see extract-prompts --samples',
+    }),
+    noStream: flag({
+      group: 'Sampling',
+      describe: 'Ask for whole answers: then silence cannot be told from work',
+    }),
+
+    concurrency: count({
+      group: 'Pace',
+      short: 'c',
+      otherwise: 128,
+      min: 1,
+      defaultText: '128',
+      describe: 'Requests open at a time',
+    }),
+    connectTimeout: duration({
+      group: 'Pace',
+      otherwise: 10_000,
+      defaultText: '10s',
+      describe: 'Give up a connection that is not made by then (0: never)',
+    }),
+    firstTokenTimeout: duration({
+      group: 'Pace',
+      otherwise: 1_800_000,
+      defaultText: '30m',
+      describe: 'Give up a request without its first token (0: never)',
+    }),
+    idleTimeout: duration({
+      group: 'Pace',
+      otherwise: 300_000,
+      defaultText: '5m',
+      describe: 'Give up an answer after this silence (0: never)',
+    }),
+    timeout: duration({
+      group: 'Pace',
+      otherwise: 0,
+      defaultText: 'off',
+      describe: 'Give up a request after this time in all, which cuts the longest answers first',
+    }),
+    retries: count({
+      group: 'Pace',
+      otherwise: 5,
+      defaultText: '5',
+      describe:
+        'Further attempts, after pauses of 1 s to 60 s with full jitter or as the server says',
+    }),
+    maxOutage: duration({
+      group: 'Pace',
+      otherwise: 1_800_000,
+      defaultText: '30m',
+      describe: 'Wait so long for a server that is out; no attempt is spent meanwhile',
+    }),
+    haltOnFailures: text({
+      group: 'Pace',
+      metavar: 'N|P%',
+      describe: 'End the run when so many records have failed, exit code 1',
+    }),
+    drain: duration({
+      group: 'Pace',
+      otherwise: 30_000,
+      defaultText: '30s',
+      describe: 'After TERM or HUP, let open requests finish for so long',
+    }),
+    clockSpeed: number({
+      group: 'Pace',
+      otherwise: 1,
+      min: 0.001,
+      describe: "Divide all durations by this, to match simulate-server's --speed",
+    }),
+
+    output: text({
+      group: 'Output',
+      short: 'o',
+      metavar: 'FILE',
+      describe: 'Append answers to FILE, locked and synced, instead of standard output',
+    }),
+    resume: flag({
+      group: 'Output',
+      describe: 'FILE exists: mend its torn tail and skip what it answers',
+    }),
+    overwrite: flag({ group: 'Output', describe: 'FILE exists: begin anew' }),
+    onChanged: choice({
+      group: 'Output',
+      choices: ['stop', 'keep', 'redo'],
+      otherwise: 'stop',
+      describe: 'An answer that is there answers another request than this record asks',
+    }),
+    sync: duration({
+      group: 'Output',
+      otherwise: 5000,
+      defaultText: '5s',
+      describe: 'Sync FILE to the disk so often (0: at the end only)',
+    }),
+    failures: text({
+      group: 'Output',
+      metavar: 'FILE',
+      describe: 'Append a record for each failure to FILE, which is input again',
+    }),
+    keepOrder: flag({
+      group: 'Output',
+      describe: 'Write answers in the order of the input; a slow one holds the others up',
+    }),
+    onLength: choice({
+      group: 'Output',
+      choices: ['keep', 'fail'],
+      otherwise: 'keep',
+      describe: 'An answer that the token limit cut',
+    }),
+    readSize: size({
+      group: 'Output',
+      otherwise: undefined,
+      min: 1,
+      describe: 'Read at most this much at a time (the result is the same)',
+    }),
+
+    progressEvery: duration({
+      group: 'Messages',
+      otherwise: 10_000,
+      defaultText: '10s',
+      describe: 'Print progress so often where there is no terminal (0: never)',
+    }),
+    total: count({
+      group: 'Messages',
+      otherwise: undefined,
+      describe: 'Records to expect where the input is a pipe',
+    }),
+    ...commonOptions,
+  },
+  notes: `
+Records, one object a line; the first of these members decides: messages (sent as they are), turns
+(user messages, answered one after the other), prompt (one user message), body (an OpenAI batch line,
+answered with a batch line). A record of --failures is asked again under its id.
+
+An answer is {"id","status":"success","conversations","finish_reason","model","usage","attempts",
+"timing","request_hash","input"}, one a line, never torn by us but by a kill. A failure is a line
+ERROR sample ... on standard error and a record in --failures, never on standard output.
+
+Timeouts count from dispatch, never while this process did not run. After a refusal, reset, 502 or 503
+the server's /health is asked: where it is not well, the run waits and no attempt is spent. 401, 403
+and 404 end the run while nothing has succeeded. First Ctrl-C: open requests finish; second: at once.
+TERM and HUP: they finish within --drain. USR1: a progress line.
+
+--stats counts records = answered + failed + skipped + left.
+
+Codes of failures:
+${codes}
+
+Exit code: 0 every record is answered, 1 some failed, 2 wrong usage, no server or an output that cannot
+be written; 130, 143, 129 after INT, TERM, HUP.
+`,
+  run: async (context, options, operands) => {
+    const { fanout } = await import('../src/app/fanout/run.ts')
+    return fanout(context, options, operands)
+  },
+})
+
+await main(command, import.meta.url)

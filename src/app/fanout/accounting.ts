@@ -1,0 +1,66 @@
+import type { Usage } from '../../core/answer.ts'
+
+/** The counts of a run; `--stats` writes them, progress shows them. */
+export class Accounting {
+  /** records = answered + failed + skipped + left, at the end. */
+  records = 0
+  answered = 0
+  failed = 0
+  /** Completed before this run (--resume). */
+  skipped = 0
+  /** Neither answered nor failed when the run was stopped. */
+  left = 0
+  /** Answers with finish_reason length, and with content_filter. */
+  cutByLength = 0
+  filtered = 0
+  empty = 0
+  retries = 0
+  /** Attempts that failed through an outage and cost none. */
+  outageRetries = 0
+  outages = 0
+  failedByCode: Record<string, number> = {}
+  retriesByCode: Record<string, number> = {}
+  promptTokens = 0
+  completionTokens = 0
+  reasoningTokens = 0
+  /** Pieces of text that came in streams which then failed: tokens, roughly, thrown away. */
+  discardedPieces = 0
+
+  addUsage(usage: Usage | undefined): void {
+    this.promptTokens += numberOf(usage?.prompt_tokens)
+    this.completionTokens += numberOf(usage?.completion_tokens)
+    const details = usage?.completion_tokens_details as Usage | null | undefined
+    this.reasoningTokens += numberOf(details?.reasoning_tokens ?? usage?.reasoning_tokens)
+  }
+
+  /** The counts under the names of the interface. */
+  toJSON(): object {
+    return {
+      records: this.records,
+      answered: this.answered,
+      failed: this.failed,
+      skipped: this.skipped,
+      left: this.left,
+      finish: { length: this.cutByLength, content_filter: this.filtered, empty: this.empty },
+      failed_by_code: this.failedByCode,
+      retries: this.retries,
+      retries_by_code: this.retriesByCode,
+      outages: this.outages,
+      outage_retries: this.outageRetries,
+      tokens: {
+        prompt: this.promptTokens,
+        completion: this.completionTokens,
+        reasoning: this.reasoningTokens,
+      },
+      discarded_pieces: this.discardedPieces,
+    }
+  }
+}
+
+export function increment(counts: Record<string, number>, name: string): void {
+  counts[name] = (counts[name] ?? 0) + 1
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0
+}

@@ -1,0 +1,147 @@
+import { type Answer, isFlaw } from '../../core/answer.ts'
+import type { Failure } from '../../core/failure.ts'
+import {
+  addUsage,
+  assistantMessage,
+  batchLine,
+  chatLine,
+  completionLine,
+  type Provenance,
+} from '../../core/output-record.ts'
+import { type InputRecord, RecordError } from '../../core/record.ts'
+import {
+  batchRequest,
+  chatRequest,
+  completionRequest,
+  openingMessages,
+  type RequestSettings,
+  requestHash,
+  userMessage,
+} from '../../core/request.ts'
+import type { Timing } from '../../net/exchange.ts'
+import type { Asked, Asker } from './asker.ts'
+
+/** What became of a record. */
+export type Completion =
+  | { kind: 'answered'; line: string; answer: Answer | undefined }
+  | { kind: 'failed'; failure: Failure; attempts: number; finishedTurns: string[] }
+  | { kind: 'left' }
+
+/** Answers one record: one request, or one a turn, and the line that comes of it. */
+export class Completer {
+  #asker: Asker
+  #settings: RequestSettings
+
+  constructor(asker: Asker, settings: RequestSettings) {
+    this.#asker = asker
+    this.#settings = settings
+  }
+
+  /** The hash of what the record asks, to compare with an answer that is there already. */
+  hash(record: InputRecord): string {
+    return requestHash(record, this.#settings)
+  }
+
+  /** @throws RecordError where the record does not fit the endpoint */
+  async complete(record: InputRecord): Promise<Completion> {
+    if (record.shape === 'batch') return this.#batch(record)
+    if (this.#settings.endpoint === 'completions') return this.#completion(record)
+    if (record.shape === 'prompt' && !record.asks[0]!.startsWith('"')) {
+      throw new RecordError('no-prompt', 'token ids are a prompt for --endpoint completions only')
+    }
+    return this.#conversation(record)
+  }
+
+  async #batch(record: InputRecord): Promise<Completion> {
+    const asked = await this.#asker.ask(batchRequest(record), false, true)
+    if (asked.kind !== 'replied') return notReplied(asked)
+    const { outcome } = asked
+    if (outcome.kind !== 'raw') throw new Error('a batch line was not answered raw')
+    const line = batchLine(record, outcome.status, outcome.requestId, outcome.body)
+    return { kind: 'answered', line, answer: undefined }
+  }
+
+  async #completion(record: InputRecord): Promise<Completion> {
+    if (record.shape !== 'prompt') {
+      throw new RecordError('no-prompt', '--endpoint completions takes records with a prompt')
+    }
+    const asked = await this.#asker.ask(completionRequest(record, this.#settings), false, false)
+    if (asked.kind !== 'replied') return notReplied(asked)
+    const answer = answerOf(asked)
+    const { timing } = asked.outcome
+    const provenance = this.#provenance(record, asked.attempts, asked.startedAt, timing)
+    return { kind: 'answered', line: completionLine(record, answer, provenance), answer }
+  }
+
+  /** Asks turn after turn; every answer joins the context of the next one. */
+  async #conversation(record: InputRecord): Promise<Completion> {
+    const settings = this.#settings
+    const context = openingMessages(record, settings)
+    const messages = [...context]
+    const turns = record.shape === 'turns' ? record.asks : ['']
+    let attempts = 0
+    let startedAt: number | undefined
+    let usage: Answer['usage']
+    let timing: Timing = { firstToken: undefined, total: 0 }
+    for (const [turn, text] of turns.entries()) {
+      if (turn > 0) {
+        context.push(userMessage(text))
+        messages.push(userMessage(text))
+      }
+      const request = chatRequest(record, settings, context)
+      const asked = await this.#asker.ask(request, turn > 0, false)
+      if (asked.kind === 'left') return asked
+      attempts += asked.attempts
+      if (asked.kind === 'failed') {
+        const finishedTurns = messages.slice(0, turn === 0 ? 0 : -1)
+        return { kind: 'failed', failure: asked.failure, attempts, finishedTurns }
+      }
+      const answer = answerOf(asked)
+      startedAt ??= asked.startedAt
+      timing = addTiming(timing, asked.outcome.timing)
+      usage = addUsage(usage, answer.usage)
+      messages.push(assistantMessage(answer))
+      // Reasoning belongs to its own turn: chat templates drop it from the history.
+      context.push(assistantMessage({ ...answer, reasoning: '' }))
+      if (turn < turns.length - 1) continue
+      const total = usage === undefined ? answer : { ...answer, usage }
+      const provenance = this.#provenance(record, attempts, startedAt, timing)
+      return {
+        kind: 'answered',
+        line: chatLine(record, messages, total, provenance),
+        answer: total,
+      }
+    }
+    throw new Error('a record without turns')
+  }
+
+  #provenance(
+    record: InputRecord,
+    attempts: number,
+    startedAt: number,
+    timing: Timing,
+  ): Provenance {
+    return {
+      attempts,
+      startedAt,
+      firstTokenMs: this.#settings.stream ? timing.firstToken : undefined,
+      totalMs: timing.total,
+      requestHash: requestHash(record, this.#settings),
+    }
+  }
+}
+
+function notReplied(asked: Exclude<Asked, { kind: 'replied' }>): Completion {
+  return asked.kind === 'left' ? asked : { ...asked, finishedTurns: [] }
+}
+
+function answerOf(asked: Extract<Asked, { kind: 'replied' }>): Answer {
+  const { outcome } = asked
+  if (outcome.kind !== 'answer' || isFlaw(outcome.answer)) throw new Error('no answer was read')
+  return outcome.answer
+}
+
+/** The first token is that of the first turn, the total is all the server's time. */
+function addTiming(a: Timing, b: Timing): Timing {
+  return { firstToken: a.firstToken ?? b.firstToken, total: a.total + b.total }
+}

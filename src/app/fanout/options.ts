@@ -1,0 +1,51 @@
+import type { Endpoint } from '../../core/request.ts'
+
+/** What the options of fanout-complete become; durations in milliseconds of server time. */
+export interface FanoutOptions {
+  url: string[]
+  model: string | undefined
+  apiKeyFile: string | undefined
+  header: string[]
+  headerFile: string | undefined
+  caFile: string | undefined
+
+  endpoint: Endpoint
+  promptField: string | undefined
+  system: string | undefined
+  send: string[]
+  key: string | undefined
+
+  maxTokens: number | undefined
+  temperature: number | undefined
+  topP: number | undefined
+  seed: number | undefined
+  param: string[]
+  n: string | undefined
+  noStream: boolean
+
+  concurrency: number
+  retries: number
+  connectTimeout: number
+  firstTokenTimeout: number
+  idleTimeout: number
+  timeout: number
+  maxOutage: number
+  drain: number
+  clockSpeed: number
+
+  output: string | undefined
+  resume: boolean
+  overwrite: boolean
+  onChanged: 'stop' | 'keep' | 'redo'
+  sync: number
+  failures: string | undefined
+  keepOrder: boolean
+  onLength: 'keep' | 'fail'
+  haltOnFailures: string | undefined
+
+  progressEvery: number
+  total: number | undefined
+  readSize: number | undefined
+  stats: string | undefined
+  quiet: boolean
+}

@@ -1,0 +1,162 @@
+import { statSync } from 'node:fs'
+import type { Context } from '../../cli/command.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { KeyRule } from '../../core/key.ts'
+import { ToolError, usageError } from '../../core/tool-error.ts'
+import { type AppendTarget, openAppend, standardOutput } from '../../files/append-target.ts'
+import { LineWriter } from '../../files/line-writer.ts'
+import { FileLock } from '../../files/lock.ts'
+import { repairTail } from '../../files/repair-tail.ts'
+import { isSameFile } from '../inputs.ts'
+import type { FanoutOptions } from './options.ts'
+import { Answered } from './resume.ts'
+
+/** Where a run writes, and what is there already. */
+export interface Outputs {
+  answers: LineWriter
+  failures: LineWriter | undefined
+  /** Undefined where nothing is resumed. */
+  answered: Answered | undefined
+  /** 1 where the file that is resumed had unusable lines. */
+  exitCode: number
+  /** Told why the answers cannot be written at the moment; undefined when they can again. */
+  onBlocked: (reason: string | undefined) => void
+  close(): Promise<void>
+}
+
+/**
+ * Opens what the run writes to, before anything is asked: lock, torn tail, and what is answered.
+ *
+ * @throws ToolError where the file exists and neither --resume nor --overwrite is given, is locked,
+ *   is also an input, or cannot be written
+ */
+export async function openOutputs(
+  context: Context,
+  options: FanoutOptions,
+  operands: readonly string[],
+  clock: Clock,
+  rule: KeyRule,
+): Promise<Outputs> {
+  const { output, failures } = options
+  for (const file of [output, failures]) if (file !== undefined) refuseInput(file, operands)
+  if (output !== undefined && failures !== undefined && sameFile(output, failures)) {
+    throw usageError('--output and --failures name the same file')
+  }
+  const lock = output === undefined ? undefined : await takeLock(context, output)
+  try {
+    const answered =
+      output === undefined ? undefined : await prepare(context, options, output, rule)
+    const target =
+      output === undefined
+        ? standardOutput(context.stdout.fd)
+        : openAppend(output, options.overwrite)
+    const failureTarget = failures === undefined ? undefined : openAppend(failures, false)
+    return new OpenOutputs(clock, options.sync, target, failureTarget, answered, lock)
+  } catch (error) {
+    lock?.release()
+    throw error
+  }
+}
+
+class OpenOutputs implements Outputs {
+  readonly answers: LineWriter
+  readonly failures: LineWriter | undefined
+  readonly answered: Answered | undefined
+  onBlocked: (reason: string | undefined) => void = () => {}
+  #targets: AppendTarget[]
+  #lock: FileLock | undefined
+
+  constructor(
+    clock: Clock,
+    syncEvery: number,
+    target: AppendTarget,
+    failures: AppendTarget | undefined,
+    answered: Answered | undefined,
+    lock: FileLock | undefined,
+  ) {
+    const writer = ({ fd, name, regular }: AppendTarget): LineWriter =>
+      new LineWriter(fd, name, {
+        clock,
+        regular,
+        syncEvery,
+        onBlocked: (reason) => this.onBlocked(reason),
+      })
+    this.answers = writer(target)
+    this.failures = failures === undefined ? undefined : writer(failures)
+    this.answered = answered
+    this.#targets = failures === undefined ? [target] : [target, failures]
+    this.#lock = lock
+  }
+
+  get exitCode(): number {
+    return this.answered?.exitCode ?? 0
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.answers.close()
+      await this.failures?.close()
+    } finally {
+      for (const target of this.#targets) target.close()
+      this.#lock?.release()
+    }
+  }
+}
+
+function takeLock(context: Context, output: string): Promise<FileLock> {
+  return FileLock.take(output, (holder) => {
+    context.report.warning(
+      `${output}.lock is held by ${holder}: watching for 30 s whether it lives`,
+    )
+  })
+}
+
+/** Mends the torn tail of a file that is resumed, and reads what is answered in it. */
+async function prepare(
+  context: Context,
+  options: FanoutOptions,
+  output: string,
+  rule: KeyRule,
+): Promise<Answered | undefined> {
+  const size = statSync(output, { throwIfNoEntry: false })?.size ?? 0
+  if (size === 0 || options.overwrite) return undefined
+  if (!options.resume) {
+    throw new ToolError(
+      'exists',
+      'the file exists: --resume goes on with it, --overwrite begins anew',
+      { place: { file: output } },
+    )
+  }
+  const tail = await repairTail(output, { removedPath: `${output}.removed.jsonl`, dryRun: false })
+  if (tail.needsSplit) {
+    throw new ToolError('needs-repair', 'the last line is damaged: run repair-truncated -i first', {
+      place: { file: output },
+    })
+  }
+  if (tail.removedBytes > 0) {
+    context.report.warning(
+      `a torn last line of ${tail.removedBytes} bytes was removed, it is kept in ${output}.removed.jsonl`,
+      'truncated',
+      { file: output },
+    )
+  }
+  const answered = new Answered(rule)
+  await answered.read(context, [output])
+  return answered
+}
+
+function refuseInput(file: string, operands: readonly string[]): void {
+  for (const operand of operands) {
+    if (operand !== '-' && sameFile(file, operand)) {
+      throw new ToolError('same-file', 'the input is also an output: write to another file', {
+        place: { file },
+      })
+    }
+  }
+}
+
+function sameFile(a: string, b: string): boolean {
+  const first = statSync(a, { throwIfNoEntry: false })
+  const second = statSync(b, { throwIfNoEntry: false })
+  return first !== undefined && second !== undefined && isSameFile(first, second)
+}

@@ -1,0 +1,355 @@
+import type { Context } from '../../cli/command.ts'
+import { printable } from '../../cli/reporter.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Failure } from '../../core/failure.ts'
+import { type FailedRecord, failureLine } from '../../core/output-record.ts'
+import { type InputRecord, RecordError } from '../../core/record.ts'
+import { RETRY_DEFAULTS } from '../../core/retry-policy.ts'
+import { Slots } from '../../core/slots.ts'
+import { ToolError } from '../../core/tool-error.ts'
+import { Connection } from '../../net/connection.ts'
+import { Deadlines } from '../../net/deadlines.ts'
+import { OutageWatch } from '../../net/outage.ts'
+import { type Accounting, increment } from './accounting.ts'
+import { Asker } from './asker.ts'
+import { Completer, type Completion } from './completer.ts'
+import type { Entry } from './entries.ts'
+import { Halt } from './halt.ts'
+import type { FanoutOptions } from './options.ts'
+import { OrderedOutput } from './ordered-output.ts'
+import type { Outputs } from './outputs.ts'
+import { Server } from './server.ts'
+import type { Stop } from './stop.ts'
+
+export interface HandlerParts {
+  clock: Clock
+  accounting: Accounting
+  stop: Stop
+  outputs: Outputs
+  /** Members of every request body, as JSON text by name. */
+  parameters: ReadonlyMap<string, string>
+}
+
+/** Takes each line of input to its end: answered, failed, skipped, or left where the run stops. */
+export class RecordHandler {
+  #context: Context
+  #options: FanoutOptions
+  #parts: HandlerParts
+  #server: Server
+  #connections: Connection[] = []
+  #slots: Slots<Connection>
+  #deadlines: Deadlines
+  #outage: OutageWatch
+  #asker: Asker
+  #completer: Promise<Completer> | undefined
+  #ordered: OrderedOutput | undefined
+  #halt: Halt
+  #index = 0
+  #open = 0
+  #blocked: string | undefined
+  #idle: (() => void) | undefined
+
+  constructor(context: Context, options: FanoutOptions, parts: HandlerParts) {
+    const { clock, stop, outputs, accounting } = parts
+    this.#context = context
+    this.#options = options
+    this.#parts = parts
+    this.#server = new Server(context, options)
+    this.#slots = new Slots(options.concurrency, () => this.#connect())
+    this.#deadlines = new Deadlines(clock, {
+      connect: options.connectTimeout,
+      firstToken: options.firstTokenTimeout,
+      idle: options.idleTimeout,
+      total: options.timeout,
+    })
+    this.#outage = this.#watchOutages()
+    this.#asker = new Asker({
+      clock,
+      random: context.random,
+      retry: { ...RETRY_DEFAULTS, retries: options.retries },
+      slots: this.#slots,
+      deadlines: this.#deadlines,
+      server: this.#server,
+      outage: this.#outage,
+      accounting,
+      onFatal: (error) => (this.#server.seen ? stop.endSoon(error) : stop.end(error)),
+    })
+    this.#halt = new Halt(options.haltOnFailures, accounting, stop)
+    if (options.keepOrder) this.#ordered = new OrderedOutput((line) => outputs.answers.write(line))
+    stop.watch(
+      () => this.inFlight,
+      () => this.#stopAsking(),
+      () => this.#giveUp(),
+    )
+    outputs.onBlocked = (reason) => this.#outputBlocked(reason)
+  }
+
+  /** Requests that are open now. */
+  get inFlight(): number {
+    return this.#slots.inUse
+  }
+
+  /** What holds the run up, if anything. */
+  get waiting(): string | undefined {
+    if (this.#outage.on) return `${this.#server.endpoint.url} is out`
+    return this.#blocked
+  }
+
+  /** Resolves when the line has come to its end and what is to be written is written. */
+  async handle(entry: Entry): Promise<void> {
+    if (entry.kind === 'blank') return
+    const { accounting, stop } = this.#parts
+    const index = this.#index++
+    accounting.records++
+    this.#open++
+    try {
+      const line = await this.#resultOf(entry)
+      await this.#deliver(index, line)
+    } catch (error) {
+      stop.end(error as Error)
+    } finally {
+      this.#open--
+      if (this.#open === 0) this.#idle?.()
+    }
+  }
+
+  /** Waits for what is under way, then closes the connections. */
+  async finish(): Promise<void> {
+    if (this.#open > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve
+      })
+    }
+    this.#deadlines.stop()
+    for (const connection of this.#connections) connection.close()
+  }
+
+  async #deliver(index: number, line: string | undefined): Promise<void> {
+    const { outputs, accounting } = this.#parts
+    try {
+      if (this.#ordered !== undefined) await this.#ordered.put(index, line)
+      else if (line !== undefined) await outputs.answers.write(line)
+      if (line !== undefined) accounting.answered++
+    } catch (error) {
+      if (line !== undefined) accounting.left++
+      throw error
+    }
+  }
+
+  /** The output line of an entry; undefined where it gives none. */
+  async #resultOf(entry: Exclude<Entry, { kind: 'blank' }>): Promise<string | undefined> {
+    const { accounting } = this.#parts
+    if (entry.kind === 'unusable') {
+      const failure = {
+        code: entry.code,
+        message: `${entry.file}:${entry.line}: ${entry.message}`,
+        retryable: false,
+      }
+      await this.#failed({
+        idToken: entry.key,
+        failure,
+        attempts: 0,
+        elapsedMs: 0,
+        finishedTurns: [],
+        input: entry.input,
+      })
+      return undefined
+    }
+    const { record } = entry
+    const completer = await this.#ready()
+    if (completer === undefined) {
+      accounting.left++
+      return undefined
+    }
+    if (this.#isAnswered(record, completer)) {
+      accounting.skipped++
+      return undefined
+    }
+    const began = this.#parts.clock.now()
+    const completion = await this.#complete(completer, entry)
+    return this.#settle(record, completion, this.#parts.clock.now() - began)
+  }
+
+  async #settle(
+    record: InputRecord,
+    completion: Completion,
+    elapsedMs: number,
+  ): Promise<string | undefined> {
+    const { accounting } = this.#parts
+    if (completion.kind === 'left') {
+      accounting.left++
+      return undefined
+    }
+    if (completion.kind === 'answered') {
+      const cut = this.#countAnswer(completion)
+      if (cut === undefined) return completion.line
+      await this.#failed({
+        idToken: record.idToken,
+        failure: cut,
+        attempts: 1,
+        elapsedMs,
+        finishedTurns: [],
+        input: { json: record.source },
+      })
+      return undefined
+    }
+    const { failure, attempts, finishedTurns } = completion
+    const input = { json: record.source }
+    await this.#failed({
+      idToken: record.idToken,
+      failure,
+      attempts,
+      elapsedMs,
+      finishedTurns,
+      input,
+    })
+    return undefined
+  }
+
+  async #complete(
+    completer: Completer,
+    entry: Extract<Entry, { kind: 'record' }>,
+  ): Promise<Completion> {
+    try {
+      return await completer.complete(entry.record)
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error
+      const message = `${entry.file}:${entry.line}: ${error.message}`
+      const failure = { code: error.code, message, retryable: false }
+      return { kind: 'failed', failure, attempts: 0, finishedTurns: [] }
+    }
+  }
+
+  /** The model is asked for when the first record comes: an empty input asks no server. */
+  async #ready(): Promise<Completer | undefined> {
+    this.#completer ??= this.#makeCompleter()
+    try {
+      return await this.#completer
+    } catch (error) {
+      this.#parts.stop.end(error as Error)
+      return undefined
+    }
+  }
+
+  async #makeCompleter(): Promise<Completer> {
+    const { endpoint, system, noStream, model } = this.#options
+    return new Completer(this.#asker, {
+      endpoint,
+      model: model ?? (await this.#server.onlyModel()),
+      system,
+      stream: !noStream,
+      parameters: this.#parts.parameters,
+    })
+  }
+
+  #isAnswered(record: InputRecord, completer: Completer): boolean {
+    const { answered } = this.#parts.outputs
+    const state = answered?.state(record.key, () => completer.hash(record)) ?? 'open'
+    if (state !== 'changed') return state === 'answered'
+    if (this.#options.onChanged === 'stop') {
+      throw new ToolError(
+        'changed',
+        `the answer to '${record.key}' that is there answers another request (another prompt, model ` +
+          'or parameter): --on-changed keep keeps such answers, --on-changed redo asks again',
+        { place: { file: this.#options.output ?? '' } },
+      )
+    }
+    return this.#options.onChanged === 'keep'
+  }
+
+  /** Counts an answer; a Failure where the options make one of it. */
+  #countAnswer({ answer }: Extract<Completion, { kind: 'answered' }>): Failure | undefined {
+    const { accounting } = this.#parts
+    if (answer === undefined) return undefined
+    accounting.addUsage(answer.usage)
+    if (answer.finishReason === 'length') {
+      accounting.cutByLength++
+      if (this.#options.onLength === 'fail') {
+        const partial = { reasoning_content: answer.reasoning, content: answer.content ?? '' }
+        const message = 'The answer was cut by the token limit (--on-length fail)'
+        return { code: 'cut-by-length', message, retryable: false, partial }
+      }
+    }
+    if (answer.finishReason === 'content_filter') accounting.filtered++
+    if ((answer.content ?? '') === '' && answer.extra.tool_calls === undefined) accounting.empty++
+    return undefined
+  }
+
+  async #failed(failed: FailedRecord): Promise<void> {
+    const { accounting, outputs } = this.#parts
+    const failure = { ...failed.failure, message: this.#server.masked(failed.failure.message) }
+    accounting.failed++
+    increment(accounting.failedByCode, failure.code)
+    this.#context.report.line(this.#failureText({ ...failed, failure }))
+    await outputs.failures?.write(failureLine({ ...failed, failure }))
+    this.#halt.check()
+  }
+
+  #failureText({ idToken, failure, attempts }: FailedRecord): string {
+    const id = idToken.startsWith('"') ? String(JSON.parse(idToken)) : idToken
+    const attempt =
+      attempts > 0 ? `attempt ${attempts} of ${Math.max(attempts, this.#tries(failure))}` : ''
+    const inside = [failure.detail, attempt].filter((part) => part).join(', ')
+    const text = `ERROR sample ${id}: ${failure.message}${inside === '' ? '' : ` (${inside})`}`
+    return printable(text)
+  }
+
+  #tries(failure: Failure): number {
+    return failure.retryable ? this.#options.retries + 1 : 1
+  }
+
+  #watchOutages(): OutageWatch {
+    const { clock, accounting } = this.#parts
+    const { report } = this.#context
+    const { url } = this.#server.endpoint
+    return new OutageWatch({
+      clock,
+      maxOutage: this.#options.maxOutage,
+      probe: () => this.#server.isWell(),
+      onBegin: () => {
+        accounting.outages++
+        this.#slots.hold('outage')
+        report.warning(
+          'the server is out: waiting until it is back, no attempt is lost',
+          'outage',
+          { file: url },
+        )
+      },
+      onEnd: (duration) => {
+        this.#slots.resume('outage')
+        report.note(`${url} is back after ${Math.round(duration / 1000)} s`)
+      },
+    })
+  }
+
+  #connect(): Connection {
+    const connection = new Connection(this.#server.connection)
+    this.#connections.push(connection)
+    return connection
+  }
+
+  #stopAsking(): void {
+    this.#slots.close()
+    this.#asker.stop()
+  }
+
+  #giveUp(): void {
+    this.#parts.outputs.answers.abandon()
+    for (const connection of this.#connections) connection.abort(new Error('the run was ended'))
+  }
+
+  #outputBlocked(reason: string | undefined): void {
+    this.#blocked = reason
+    const { report } = this.#context
+    if (reason === undefined) {
+      this.#slots.resume('output')
+      report.note('the output can be written again')
+      return
+    }
+    this.#slots.hold('output')
+    report.warning(
+      `${reason}: answers are kept, no new requests until they can be written`,
+      'output',
+    )
+  }
+}

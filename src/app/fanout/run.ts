@@ -1,0 +1,142 @@
+import { pipeline } from 'node:stream/promises'
+import type { Context } from '../../cli/command.ts'
+import { Progress } from '../../cli/progress.ts'
+import type { Clock } from '../../core/clock.ts'
+import { EXIT, ToolError } from '../../core/tool-error.ts'
+import type { TextLine } from '../../streams/split-lines.ts'
+import { concurrentStage, mapStage } from '../../streams/stage.ts'
+import { writeStats } from '../stats.ts'
+import { Accounting } from './accounting.ts'
+import { type Entry, EntryReader } from './entries.ts'
+import { countLines, inputLines } from './input-lines.ts'
+import type { FanoutOptions } from './options.ts'
+import { type Outputs, openOutputs } from './outputs.ts'
+import { RecordHandler } from './record-handler.ts'
+import { recordRules, requestParameters } from './settings.ts'
+import { Stop } from './stop.ts'
+
+/** Records in memory, per request that may be open. */
+const WINDOW = 4
+
+/** The program of fanout-complete: lines in, records asked many at a time, answers out. */
+export async function fanout(
+  context: Context,
+  options: FanoutOptions,
+  operands: string[],
+): Promise<number> {
+  const rules = recordRules(options)
+  const parameters = requestParameters(options)
+  const clock = context.clock(options.clockSpeed)
+  const accounting = new Accounting()
+  const stop = new Stop(context, clock, options.drain)
+  const outputs = await openOutputs(context, options, operands, clock, rules.key)
+  const handler = new RecordHandler(context, options, {
+    clock,
+    accounting,
+    stop,
+    outputs,
+    parameters,
+  })
+  const progress = startProgress(context, options, operands, clock, accounting, handler)
+  let exitCode: number = EXIT.ok
+  try {
+    const lines = inputLines(context, operands, options, (code) => {
+      exitCode = Math.max(exitCode, code)
+    })
+    await readAll(lines, new EntryReader(rules), handler, stop, options)
+  } finally {
+    await handler.finish()
+    progress.stop()
+    await closeOutputs(outputs, stop)
+    await writeStats(context, options.stats, accounting)
+  }
+  summarise(context, options, accounting, stop)
+  if (stop.fatal !== undefined) throw stop.fatal
+  exitCode = Math.max(exitCode, outputs.exitCode, accounting.failed > 0 ? EXIT.data : EXIT.ok)
+  return exitCode
+}
+
+/** Reads until the input ends or the run is stopped; resolves when all work is done. */
+async function readAll(
+  lines: AsyncIterable<TextLine>,
+  reader: EntryReader,
+  handler: RecordHandler,
+  stop: Stop,
+  options: FanoutOptions,
+): Promise<void> {
+  try {
+    await pipeline(
+      lines,
+      mapStage((line: TextLine) => reader.read(line)),
+      concurrentStage(options.concurrency * WINDOW, (entry: Entry) => handler.handle(entry)),
+      { signal: stop.reading },
+    )
+  } catch (error) {
+    if (!stop.requested) throw error
+  }
+}
+
+function startProgress(
+  context: Context,
+  options: FanoutOptions,
+  operands: string[],
+  clock: Clock,
+  accounting: Accounting,
+  handler: RecordHandler,
+): Progress {
+  let total = options.total
+  if (total === undefined) {
+    void countLines(operands).then((count) => {
+      total = count
+    })
+  }
+  const progress = new Progress({
+    clock,
+    report: context.report,
+    state: () => ({
+      done: accounting.answered + accounting.failed + accounting.skipped,
+      total,
+      errors: accounting.failed,
+      retries: accounting.retries,
+      inFlight: handler.inFlight,
+      completionTokens: accounting.completionTokens,
+      answered: accounting.answered,
+      waiting: handler.waiting,
+    }),
+    live: !options.quiet && context.terminal !== undefined,
+    columns: () => context.terminal?.columns ?? 80,
+    every: options.quiet ? 0 : options.progressEvery,
+  })
+  context.onUsr1(() => progress.show())
+  return progress
+}
+
+async function closeOutputs(outputs: Outputs, stop: Stop): Promise<void> {
+  try {
+    await outputs.close()
+  } catch (error) {
+    stop.end(error as Error)
+  }
+}
+
+/** The last words: what was done, what is left, and how to go on. */
+function summarise(context: Context, options: FanoutOptions, counts: Accounting, stop: Stop): void {
+  const { report } = context
+  if (counts.cutByLength > 0) {
+    report.warning(
+      `${counts.cutByLength} answers are cut by the token limit (finish_reason length)`,
+    )
+  }
+  const left = counts.left > 0 || stop.requested ? `, ${counts.left} read but not answered` : ''
+  report.note(
+    `${counts.records} records: ${counts.answered} answered, ${counts.failed} failed, ` +
+      `${counts.skipped} completed before${left}`,
+  )
+  const unfinished = stop.requested || counts.failed > 0
+  if (!unfinished || stop.fatal instanceof ToolError) return
+  report.note(
+    options.output === undefined
+      ? 'to go on: run dedupe-completed --completed OUTPUT before this command, appending to OUTPUT'
+      : `to go on: the same command with --resume (without --overwrite)`,
+  )
+}

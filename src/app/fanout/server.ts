@@ -1,0 +1,147 @@
+import type { Context } from '../../cli/command.ts'
+import { errorMessage, excerpt } from '../../core/answer.ts'
+import { usageError } from '../../core/tool-error.ts'
+import { readSecret, readText } from '../../files/secret.ts'
+import type { ConnectionSettings } from '../../net/connection.ts'
+import { type Endpoint, parseEndpoint, serverError } from '../../net/endpoint.ts'
+import { query } from '../../net/query.ts'
+import type { FanoutOptions } from './options.ts'
+
+const DEFAULT_URL = 'http://127.0.0.1:8000/v1'
+/** For /models and /health, in milliseconds of server time. */
+const QUERY_TIMEOUT = 10_000
+/** Milliseconds of server time; vLLM under uvicorn closes idle connections after 5 s. */
+const KEEP_ALIVE = 4000
+
+/** The server of a run: where it is, how to talk to it, and what it says of itself. */
+export class Server {
+  readonly endpoint: Endpoint
+  readonly connection: ConnectionSettings
+  /** For requests: flat name, value, name, value. */
+  readonly headers: string[]
+  /** Whether the server has answered anything in this run. */
+  seen = false
+  #key: string | undefined
+  #timeout: number
+
+  /** @throws ToolError for a URL, header or key file that cannot be */
+  constructor(context: Context, options: FanoutOptions) {
+    if (options.url.length > 1) throw usageError('--url may be given once')
+    this.endpoint = parseEndpoint(options.url[0] ?? context.env.OPENAI_BASE_URL ?? DEFAULT_URL)
+    this.#key = apiKey(context, options)
+    this.headers = requestHeaders(this.#key, options)
+    this.#timeout = QUERY_TIMEOUT / options.clockSpeed
+    this.connection = {
+      origin: this.endpoint.origin,
+      keepAlive: KEEP_ALIVE / options.clockSpeed,
+      ca: options.caFile === undefined ? undefined : readText(options.caFile),
+    }
+  }
+
+  /**
+   * The only model that the server lists.
+   *
+   * @throws ToolError where it cannot be asked, or lists none or several
+   */
+  async onlyModel(): Promise<string> {
+    const reply = await query(
+      this.connection,
+      `${this.endpoint.basePath}/models`,
+      this.headers,
+      this.#timeout,
+    )
+    if ('failure' in reply) throw this.unreachable(reply.failure.message)
+    if (reply.status !== 200) throw this.refusal(reply.status, reply.body, '/models')
+    this.seen = true
+    const models = modelNames(reply.body)
+    if (models.length === 1) return models[0]!
+    const message =
+      models.length === 0
+        ? `GET /models lists no model (is this an OpenAI-compatible server?): ${excerpt(reply.body)}`
+        : `the server has several models, name one with --model: ${models.join(', ')}`
+    throw serverError('model', this.endpoint, this.masked(message))
+  }
+
+  /** Whether the server says that it is well: `/health`, or `/models` where there is no such. */
+  async isWell(): Promise<boolean> {
+    const { basePath, healthPath } = this.endpoint
+    const health = await query(this.connection, healthPath, this.headers, this.#timeout)
+    if (!('status' in health)) return false
+    if (health.status !== 404) return isSuccess(health.status)
+    const models = await query(this.connection, `${basePath}/models`, this.headers, this.#timeout)
+    return 'status' in models && isSuccess(models.status)
+  }
+
+  /** The end of a run whose server cannot be reached. */
+  unreachable(why: string): Error {
+    const message =
+      `cannot reach the server: ${why}. Is it running, and is this its address? ` +
+      `Try: curl ${this.endpoint.url}/models (--url or $OPENAI_BASE_URL name another)`
+    return serverError('unreachable', this.endpoint, this.masked(message))
+  }
+
+  /** The end of a run whose server refuses the key, the path or the model. */
+  refusal(status: number, body: string, path: string): Error {
+    const said = errorMessage(body) ?? excerpt(body)
+    const advice: Record<number, string> = {
+      401: 'give the key in $OPENAI_API_KEY or with --api-key-file',
+      403: 'this key may not do that: check its rights, or the proxy in between',
+      404: 'is the path of --url right (it usually ends in /v1), and does the model exist (--model)?',
+    }
+    const message = `HTTP ${status} for ${path}: ${said || 'no reason given'}: ${advice[status] ?? 'see the log of the server'}`
+    return serverError('refused-by-server', this.endpoint, this.masked(message))
+  }
+
+  /** A text in which the key, if a server echoed it, is masked. */
+  masked(text: string): string {
+    return this.#key === undefined ? text : text.replaceAll(this.#key, '***')
+  }
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300
+}
+
+function modelNames(body: string): string[] {
+  try {
+    const { data } = JSON.parse(body) as { data?: { id?: unknown }[] }
+    return (data ?? []).map(({ id }) => id).filter((id) => typeof id === 'string')
+  } catch {
+    return []
+  }
+}
+
+function apiKey(context: Context, options: FanoutOptions): string | undefined {
+  const key =
+    options.apiKeyFile === undefined ? context.env.OPENAI_API_KEY : readSecret(options.apiKeyFile)
+  if (key === undefined || key === '') return undefined
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw usageError('the API key holds white space or control bytes')
+  return key
+}
+
+function requestHeaders(key: string | undefined, options: FanoutOptions): string[] {
+  const lines = [...options.header]
+  for (const line of lines) {
+    if (/^\s*authorization\s*:/i.test(line)) {
+      throw usageError('Authorization does not belong on a command line: use --header-file')
+    }
+  }
+  if (options.headerFile !== undefined) {
+    lines.push(
+      ...readText(options.headerFile)
+        .split('\n')
+        .filter((line) => line.trim() !== ''),
+    )
+  }
+  const own = lines.flatMap((line) => {
+    const [, name, value] = /^\s*([!#$%&'*+.^_`|~\w-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    if (name === undefined || value === undefined) {
+      throw usageError(`a header is 'Name: value', not '${line.split(':')[0]}'`)
+    }
+    return [name, value]
+  })
+  const named = own.some((word, index) => index % 2 === 0 && word.toLowerCase() === 'authorization')
+  const authorization = key === undefined || named ? [] : ['authorization', `Bearer ${key}`]
+  return ['content-type', 'application/json', ...authorization, ...own]
+}

@@ -1,0 +1,206 @@
+import type { Context } from '../cli/command.ts'
+import { FILE_SENTENCES, fileKind } from '../core/file-kind.ts'
+import { type RepairCounts, Repairer } from '../core/repair.ts'
+import { EXIT, ToolError, usageError } from '../core/tool-error.ts'
+import type { FdSink } from '../files/fd-sink.ts'
+import { InPlaceFile } from '../files/in-place.ts'
+import type { Input } from '../files/input.ts'
+import { RemovedFile } from '../files/removed-file.ts'
+import type { LineBlock } from '../streams/line-blocks.ts'
+import { forEachInput, isSameFile } from './inputs.ts'
+import {
+  CheckDestination,
+  type Destination,
+  FilterDestination,
+  InPlaceDestination,
+  standardOutput,
+} from './repair-destinations.ts'
+import { Pieces } from './repair-pieces.ts'
+import { addCounts, isClean, noTotals, summary } from './repair-report.ts'
+import { lockTarget, repairTails } from './repair-tails.ts'
+import { writeStats } from './stats.ts'
+
+export interface RepairOptions {
+  quiet: boolean
+  /** The suffix for the old file, empty for none; undefined: a filter. */
+  inPlace: string | undefined
+  check: boolean
+  tail: boolean
+  removed: string | undefined
+  salvage: boolean
+  salvaged: string | undefined
+  readSize: number | undefined
+  stats: string | undefined
+}
+
+/** The program of repair-truncated. */
+export async function repair(
+  context: Context,
+  options: RepairOptions,
+  operands: string[],
+): Promise<number> {
+  checkUsage(options, operands)
+  if (options.tail) return repairTails(context, options, operands)
+  const run = new RepairRun(context, options)
+  try {
+    const met = await forEachInput(
+      context,
+      operands,
+      {
+        blockSize: options.readSize,
+        headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
+        outputs: [options.removed, options.salvaged, options.stats],
+        whole: options.inPlace !== undefined,
+      },
+      (input, blocks) => run.file(input, blocks),
+    )
+    return Math.max(met, run.exitCode)
+  } finally {
+    await run.close()
+    await writeStats(context, options.stats, run.counts)
+  }
+}
+
+function checkUsage(options: RepairOptions, operands: string[]): void {
+  const { inPlace, check, tail, salvage, salvaged, removed } = options
+  if (inPlace?.includes('/')) throw usageError('the suffix of --in-place may hold no slash')
+  if (tail && inPlace === undefined && !check) {
+    throw usageError('--tail cuts files in place: give it with --in-place or --check')
+  }
+  if ((inPlace !== undefined || tail) && (operands.length === 0 || operands.includes('-'))) {
+    const option = tail ? '--tail' : '--in-place'
+    throw usageError(`${option} needs files by name, not standard input`)
+  }
+  if (salvage && salvaged === undefined) throw usageError('--salvage needs --salvaged FILE')
+  if (salvaged !== undefined && salvaged === removed) {
+    throw usageError('--salvaged and --removed name the same file')
+  }
+}
+
+class RepairRun {
+  readonly counts = noTotals()
+  exitCode: number = EXIT.ok
+  #context: Context
+  #options: RepairOptions
+  #out: FdSink | undefined
+  #removed: RemovedFile | undefined
+  #salvaged: RemovedFile | undefined
+
+  constructor(context: Context, options: RepairOptions) {
+    this.#context = context
+    this.#options = options
+    if (options.check) return
+    if (options.removed !== undefined) this.#removed = new RemovedFile(options.removed)
+    if (options.salvaged !== undefined) this.#salvaged = new RemovedFile(options.salvaged)
+  }
+
+  async file(input: Input, blocks: AsyncIterable<LineBlock>): Promise<void> {
+    const { inPlace, check } = this.#options
+    const opened = inPlace === undefined || check ? undefined : await openInPlace(input)
+    const lock =
+      opened &&
+      (await lockTarget(this.#context, opened.path).catch(async (error) => {
+        await opened.close()
+        throw error
+      }))
+    const removed = this.#removed ?? (opened && new RemovedFile(`${opened.path}.removed.jsonl`))
+    const pieces = new Pieces(
+      this.#context,
+      { removed, salvaged: this.#salvaged },
+      check ? 'would be removed' : 'removed; --removed FILE would keep them',
+    )
+    const destination = this.#destination(opened, pieces)
+    try {
+      await pieces.begin()
+      await this.#repair(input, blocks, destination, pieces)
+    } finally {
+      lock?.release()
+      if (removed !== this.#removed) await removed?.close()
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#removed?.close()
+    await this.#salvaged?.close()
+  }
+
+  #destination(opened: InPlaceFile | undefined, pieces: Pieces): Destination {
+    if (this.#options.check) return new CheckDestination(pieces)
+    if (opened) return new InPlaceDestination(opened, pieces, this.#options.inPlace ?? '')
+    this.#out ??= standardOutput(this.#context)
+    return new FilterDestination(this.#out, pieces)
+  }
+
+  async #repair(
+    input: Input,
+    blocks: AsyncIterable<LineBlock>,
+    destination: Destination,
+    pieces: Pieces,
+  ): Promise<void> {
+    const repairer = new Repairer(input.name, destination, `${input.compression}-truncated`)
+    let damage: ToolError | undefined
+    const whole = untilDamage(blocks, (error) => {
+      damage = error
+    })
+    try {
+      for await (const block of whole) {
+        const kind = block.offset === 0 ? fileKind(block.bytes, block.end) : undefined
+        if (kind !== undefined && kind !== 'undecided') {
+          const place = { file: input.name }
+          throw new ToolError(kind, FILE_SENTENCES[kind], { exitCode: EXIT.data, place })
+        }
+        repairer.block(block)
+        await destination.settle(block.offset + block.end)
+      }
+      repairer.finish()
+      await destination.commit()
+    } catch (error) {
+      await destination.abandon()
+      if (error instanceof ToolError && error.exitCode === EXIT.data) this.counts.refused!++
+      throw error
+    }
+    this.#finished(input.name, repairer.counts, repairer.exitCode, pieces)
+    if (damage !== undefined) throw damage
+  }
+
+  #finished(file: string, counts: RepairCounts, exitCode: number, pieces: Pieces): void {
+    const { check } = this.#options
+    addCounts(this.counts, counts)
+    pieces.tellRest(file)
+    const code = check && !isClean(counts) ? EXIT.data : exitCode
+    this.exitCode = Math.max(this.exitCode, code)
+    this.#context.report.note(`${file}: ${summary(counts, check)}`)
+  }
+}
+
+/** @throws ToolError where the input is no regular, uncompressed file */
+async function openInPlace(input: Input): Promise<InPlaceFile> {
+  if (input.compression !== undefined) {
+    const pack = input.compression === 'gzip' ? ['zcat', 'gzip'] : ['zstdcat', 'zstd']
+    const way = `${pack[0]} ${input.name} | repair-truncated | ${pack[1]} > repaired`
+    throw new ToolError('compressed', `a compressed file is not repaired in place: ${way}`, {
+      place: { file: input.name },
+    })
+  }
+  const file = await InPlaceFile.open(input.name)
+  if (!isSameFile(file.stats, input.stats)) {
+    await file.close()
+    throw new ToolError('changed', 'another process is replacing it: left as it is', {
+      place: { file: input.name },
+    })
+  }
+  return file
+}
+
+/** Gives the blocks up to where the data is damaged, instead of throwing that at their reader. */
+async function* untilDamage(
+  blocks: AsyncIterable<LineBlock>,
+  note: (damage: ToolError) => void,
+): AsyncGenerator<LineBlock, void, void> {
+  try {
+    yield* blocks
+  } catch (error) {
+    if (!(error instanceof ToolError) || error.exitCode !== EXIT.data) throw error
+    note(error)
+  }
+}

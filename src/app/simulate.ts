@@ -1,0 +1,43 @@
+import type { Context } from '../cli/command.ts'
+import { optionName } from '../cli/option.ts'
+import { EXIT, errnoOf, ioError, usageError } from '../core/tool-error.ts'
+import { FaultSpecError } from '../simulator/faults.ts'
+import { OptionError, type SimulatorOptions } from '../simulator/options.ts'
+import { OutageSpecError } from '../simulator/outages.ts'
+import { type Simulator, startSimulator } from '../simulator/server.ts'
+import { writeStats } from './stats.ts'
+
+/** The program of simulate-server: serves until a signal comes. */
+export async function simulate(
+  context: Context,
+  options: SimulatorOptions,
+  stats: string | undefined,
+): Promise<number> {
+  const server = await start(options)
+  context.report.note(`listening on ${server.url}/v1`)
+  await context.print(`${server.url}/v1\n`)
+  await new Promise<void>((resolve) => context.interrupt.onSignal(() => resolve()))
+  const counts = server.stats()
+  await server.close()
+  await writeStats(context, stats, counts)
+  return EXIT.ok
+}
+
+async function start(options: SimulatorOptions): Promise<Simulator> {
+  try {
+    return await startSimulator(options)
+  } catch (error) {
+    if (error instanceof OptionError) {
+      throw usageError(error.message.replace(error.option, optionName(error.option)))
+    }
+    if (error instanceof FaultSpecError || error instanceof OutageSpecError) {
+      throw usageError(error.message)
+    }
+    if (errnoOf(error) === 'EADDRINUSE') {
+      throw usageError(
+        `port ${options.port} is taken: choose another with --port (0: any free one)`,
+      )
+    }
+    throw ioError(error, `port ${options.port}`, 'listen')
+  }
+}

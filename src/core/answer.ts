@@ -1,0 +1,230 @@
+/** What a server said in reply to one request, put together from a stream or from one body. */
+export interface Answer {
+  content: string | null
+  reasoning: string
+  finishReason: string | null
+  /** The server's model name and usage, as they came. */
+  model: string | undefined
+  usage: Usage | undefined
+  /** Tool calls, refusal and whatever else the message held, by name. */
+  extra: Record<string, unknown>
+}
+
+export type Usage = Record<string, unknown>
+
+/** The names under which servers send reasoning: vLLM now, vLLM and SGLang before, DeepSpec. */
+const REASONING_NAMES = ['reasoning', 'reasoning_content', 'thinking'] as const
+
+/** Members of a message that have a place of their own in an answer. */
+const PLACED = new Set<string>(['role', 'content', ...REASONING_NAMES])
+
+/** A reply that is none, though the server said 200: the code and what it is in words. */
+export interface Flaw {
+  code: 'no-choices' | 'in-band-error' | 'not-json' | 'no-finish' | 'aborted'
+  message: string
+}
+
+interface Choice {
+  message?: Record<string, unknown> | null
+  delta?: Record<string, unknown> | null
+  text?: string | null
+  finish_reason?: string | null
+}
+
+interface Body {
+  choices?: unknown
+  usage?: Usage | null
+  model?: unknown
+  error?: unknown
+  object?: unknown
+  message?: unknown
+}
+
+/** Reads a whole, not streamed, JSON body. */
+export function answerFromBody(text: string): Answer | Flaw {
+  const body = parseObject(text)
+  if (body === undefined)
+    return { code: 'not-json', message: `the answer is no JSON: ${excerpt(text)}` }
+  const error = errorIn(body)
+  if (error !== undefined) return error
+  const choice = Array.isArray(body.choices) ? (body.choices[0] as Choice | undefined) : undefined
+  if (choice === undefined || choice === null) {
+    return { code: 'no-choices', message: 'the answer has no choices' }
+  }
+  const collector = new AnswerCollector()
+  collector.take(choice.message ?? {}, choice)
+  collector.model = typeof body.model === 'string' ? body.model : undefined
+  collector.usage = body.usage ?? undefined
+  return collector.finish(false)
+}
+
+/** Puts an answer together from the chunks of a stream. */
+export class AnswerCollector {
+  model: string | undefined
+  usage: Usage | undefined
+  /** Whether a choice has said something: a role alone is nothing. */
+  started = false
+  flaw: Flaw | undefined
+  /** Pieces of content and reasoning that came; servers send one or more tokens in each. */
+  pieces = 0
+  #content = ''
+  #hasContent = false
+  #reasoning = ''
+  #finishReason: string | null = null
+  #choices = 0
+  #extra: Record<string, unknown> = {}
+
+  /** Takes the data of one event. */
+  event(data: string): void {
+    const body = parseObject(data)
+    if (body === undefined) {
+      this.flaw ??= {
+        code: 'not-json',
+        message: `an event of the stream is no JSON: ${excerpt(data)}`,
+      }
+      return
+    }
+    this.flaw ??= errorIn(body)
+    if (typeof body.model === 'string') this.model = body.model
+    if (body.usage) this.usage = body.usage
+    if (!Array.isArray(body.choices) || body.choices.length === 0) return
+    const choice = body.choices[0] as Choice
+    this.take(choice.delta ?? choice.message ?? {}, choice)
+  }
+
+  /** Takes a message, whole or a delta of it. */
+  take(message: Record<string, unknown>, choice: Choice): void {
+    this.#choices++
+    const content = message.content ?? choice.text
+    if (typeof content === 'string') {
+      this.#hasContent = true
+      this.#content += content
+      if (content !== '') this.#heard()
+    }
+    for (const name of REASONING_NAMES) {
+      const reasoning = message[name]
+      if (typeof reasoning !== 'string') continue
+      if (reasoning !== '') this.#heard()
+      this.#reasoning += reasoning
+      // A server that sends it under two names sends the same text twice.
+      break
+    }
+    for (const [name, value] of Object.entries(message)) {
+      if (PLACED.has(name) || value === null) continue
+      this.#extra[name] = merged(this.#extra[name], value)
+      if (name === 'tool_calls') this.started = true
+    }
+    if (typeof choice.finish_reason === 'string') this.#finishReason = choice.finish_reason
+  }
+
+  /** The server has said how the answer ended: nothing that matters can still be missing. */
+  get complete(): boolean {
+    const reason = this.#finishReason
+    return this.flaw === undefined && reason !== null && reason !== 'abort'
+  }
+
+  /** What came until now, for the record of a failure. */
+  get partial(): { reasoning_content: string; content: string } {
+    return { reasoning_content: this.#reasoning, content: this.#content }
+  }
+
+  /**
+   * The answer, or what is wrong with it as a whole.
+   *
+   * @param streamed a stream must say why it ends, or it was cut; a whole body cannot be
+   */
+  finish(streamed: boolean): Answer | Flaw {
+    if (this.flaw !== undefined) return this.flaw
+    if (this.#choices === 0) return { code: 'no-choices', message: 'the answer has no choices' }
+    if (streamed && this.#finishReason === null) {
+      return { code: 'no-finish', message: 'the answer ends without a finish_reason: it was cut' }
+    }
+    if (this.#finishReason === 'abort') {
+      return { code: 'aborted', message: 'the server aborted the answer (finish_reason abort)' }
+    }
+    return {
+      content: this.#hasContent ? this.#content : null,
+      reasoning: this.#reasoning,
+      finishReason: this.#finishReason,
+      model: this.model,
+      usage: this.usage,
+      extra: this.#extra,
+    }
+  }
+
+  #heard(): void {
+    this.started = true
+    this.pieces++
+  }
+}
+
+/** Whether a finished answer is one. */
+export function isFlaw(answer: Answer | Flaw): answer is Flaw {
+  return 'code' in answer
+}
+
+/** The server's sentence in an error body, of vLLM's and OpenAI's form or SGLang's flat one. */
+export function errorMessage(text: string): string | undefined {
+  const body = parseObject(text)
+  const error = body && errorIn(body)
+  return error?.message
+}
+
+function errorIn(body: Body): Flaw | undefined {
+  const nested = body.error
+  if (nested !== undefined && nested !== null) {
+    const said = typeof nested === 'object' && 'message' in nested ? nested.message : nested
+    const text = typeof said === 'string' ? said : JSON.stringify(said)
+    return { code: 'in-band-error', message: `the server says: ${excerpt(text)}` }
+  }
+  if (body.object === 'error') {
+    return { code: 'in-band-error', message: `the server says: ${excerpt(String(body.message))}` }
+  }
+  return undefined
+}
+
+/** Strings are appended, arrays by their `index`, objects member by member. */
+function merged(old: unknown, value: unknown): unknown {
+  if (typeof old === 'string' && typeof value === 'string') return old + value
+  if (Array.isArray(value)) return mergedArray(Array.isArray(old) ? old : [], value)
+  if (isObject(old) && isObject(value)) {
+    const all: Record<string, unknown> = { ...old }
+    // Identifying members are repeated by some servers, not continued.
+    for (const [name, inner] of Object.entries(value)) {
+      const repeated = name === 'id' || name === 'type' || name === 'index'
+      all[name] = repeated ? inner : merged(all[name], inner)
+    }
+    return all
+  }
+  return value
+}
+
+function mergedArray(old: unknown[], value: unknown[]): unknown[] {
+  const all = [...old]
+  for (const element of value) {
+    const index = isObject(element) && typeof element.index === 'number' ? element.index : -1
+    const at = all.findIndex((other) => isObject(other) && other.index === index)
+    if (index < 0 || at < 0) all.push(element)
+    else all[at] = merged(all[at], element)
+  }
+  return all
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function parseObject(text: string): Body | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The beginning of a text, for a message. */
+export function excerpt(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > 200 ? `${line.slice(0, 200)}…` : line
+}

@@ -1,0 +1,123 @@
+import { findMember, stringAt, type ValueRange } from './field.ts'
+import type { JsonScanner } from './json-scan.ts'
+
+/** Why a completed record may be worth another try; words of `--redo`. */
+export const SHORTCOMINGS = ['length', 'content_filter', 'empty'] as const
+export type Shortcoming = (typeof SHORTCOMINGS)[number]
+
+const STATUS = Buffer.from('status')
+const ERROR = Buffer.from('error')
+const RESPONSE = Buffer.from('response')
+const STATUS_CODE = Buffer.from('status_code')
+const BODY = Buffer.from('body')
+const CHOICES = Buffer.from('choices')
+const CONVERSATIONS = Buffer.from('conversations')
+const FINISH_REASON = Buffer.from('finish_reason')
+const TEXT = Buffer.from('text')
+
+/**
+ * Whether the record that the scanner has just read is an answer and not the trace of a failure:
+ * `status` (where there is one) success or completed, no `error`, a `response.status_code` (where
+ * there is one) of 200 to 299. Leaves the scanner elsewhere.
+ */
+export function isCompleted(scanner: JsonScanner, bytes: Buffer): boolean {
+  const status = findMember(scanner, bytes, STATUS)
+  if (status !== undefined && !isNull(bytes, status)) {
+    const word = stringAt(bytes, status)
+    if (word !== 'success' && word !== 'completed') return false
+  }
+  const error = findMember(scanner, bytes, ERROR)
+  if (error !== undefined && !isNull(bytes, error)) return false
+  const response = findMember(scanner, bytes, RESPONSE)
+  if (response === undefined || bytes[response.start] !== 0x7b) return true
+  scanner.value(response.start)
+  const code = findMember(scanner, bytes, STATUS_CODE)
+  if (code === undefined || isNull(bytes, code)) return true
+  const number = Number(bytes.toString('latin1', code.start, code.end))
+  return number >= 200 && number <= 299
+}
+
+/**
+ * What a completed record falls short of: answers cut by `length`, filtered, or empty. They are
+ * looked for in `response.body`, in `response`, then at top level, under `choices` or in
+ * fanout-complete's own form.
+ *
+ * @param start where the record's value begins
+ */
+export function shortcomingsOf(
+  scanner: JsonScanner,
+  bytes: Buffer,
+  start: number,
+  end: number,
+): Shortcoming[] {
+  if (!mayFallShort(bytes.subarray(start, end))) return []
+  for (const holder of holders(scanner, bytes, start)) {
+    scanner.value(holder)
+    const choices = findMember(scanner, bytes, CHOICES)
+    if (choices !== undefined) return ofChoices(parse(bytes, choices))
+    const conversations = findMember(scanner, bytes, CONVERSATIONS)
+    const text = findMember(scanner, bytes, TEXT)
+    const finish = findMember(scanner, bytes, FINISH_REASON)
+    if (conversations === undefined && text === undefined && finish === undefined) continue
+    const messages = conversations && parse(bytes, conversations)
+    const answer: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
+    return ofChoices([
+      {
+        finish_reason: stringAt(bytes, finish),
+        ...(conversations && { message: answer ?? {} }),
+        ...(text && { text: stringAt(bytes, text) }),
+      },
+    ])
+  }
+  return []
+}
+
+/** Native searches that spare most records the parsing. */
+function mayFallShort(line: Buffer): boolean {
+  return (
+    line.includes('"length"') ||
+    line.includes('content_filter') ||
+    line.includes('""') ||
+    line.includes('null')
+  )
+}
+
+function holders(scanner: JsonScanner, bytes: Buffer, start: number): number[] {
+  const found = [start]
+  scanner.value(start)
+  const response = findMember(scanner, bytes, RESPONSE)
+  if (response === undefined || bytes[response.start] !== 0x7b) return found
+  found.unshift(response.start)
+  scanner.value(response.start)
+  const body = findMember(scanner, bytes, BODY)
+  if (body !== undefined && bytes[body.start] === 0x7b) found.unshift(body.start)
+  return found
+}
+
+function ofChoices(choices: unknown): Shortcoming[] {
+  const found = new Set<Shortcoming>()
+  if (!Array.isArray(choices) || choices.length === 0) return ['empty']
+  for (const choice of choices as Record<string, unknown>[]) {
+    const reason = choice?.finish_reason
+    if (reason === 'length' || reason === 'content_filter') found.add(reason)
+    if (isEmptyChoice(choice)) found.add('empty')
+  }
+  return [...found]
+}
+
+function isEmptyChoice(choice: Record<string, unknown> | null): boolean {
+  const message = choice?.message as Record<string, unknown> | null | undefined
+  if (message === undefined) return choice?.text === ''
+  const content = message?.content ?? message?.value
+  const calls = message?.tool_calls
+  if (Array.isArray(calls) && calls.length > 0) return false
+  return content === undefined || content === null || content === ''
+}
+
+function parse(bytes: Buffer, range: ValueRange): unknown {
+  return JSON.parse(bytes.toString('utf8', range.start, range.end))
+}
+
+function isNull(bytes: Buffer, range: ValueRange): boolean {
+  return bytes[range.start] === 0x6e
+}

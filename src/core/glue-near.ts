@@ -1,0 +1,130 @@
+import { JsonScanner, MEMBER_STRIDE, PADDING } from './json-scan.ts'
+import { parseString } from './json-string.ts'
+import type { Step } from './repair-torn.ts'
+
+/** Records this near to damage are evidence of what a record of the file looks like. */
+const NEAR = 8
+
+/** A longer record is no evidence: eight copies of them must fit in memory. */
+const LONGEST = 16 * 1024 * 1024
+
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+
+const scanner = new JsonScanner()
+
+/** A valid record of the file, copied; its keys are computed when they are asked for. */
+export class NearRecord {
+  /** The copy, with what the scanner needs behind it; undefined for a record that is too long. */
+  #bytes: Buffer | undefined
+  #keys: string[] | undefined
+
+  constructor(bytes: Buffer, start: number, end: number) {
+    if (end - start > LONGEST) return
+    this.#bytes = Buffer.allocUnsafe(end - start + PADDING)
+    bytes.copy(this.#bytes, 0, start, end)
+    this.#bytes[end - start] = 0x0a
+  }
+
+  /** Its top-level keys in order; none where it is no object, or too long. */
+  get keys(): readonly string[] {
+    this.#keys ??= this.#bytes === undefined ? [] : objectKeys(this.#bytes, 0)
+    return this.#keys
+  }
+
+  /** Whether it has an object or null at a place; a record that is too long may have one anywhere. */
+  mayHoldObjectAt(path: readonly Step[]): boolean {
+    return this.#bytes === undefined || holdsObjectAt(this.#bytes, path)
+  }
+}
+
+/** The last few valid records. */
+export class NearRecords {
+  #records: NearRecord[] = []
+
+  /** The oldest first. */
+  get list(): readonly NearRecord[] {
+    return this.#records
+  }
+
+  add(bytes: Buffer, start: number, end: number): void {
+    if (this.#records.length === NEAR) this.#records.shift()
+    this.#records.push(new NearRecord(bytes, start, end))
+  }
+
+  /** Adds the last of some records, start and end of each in turn. */
+  addRanges(bytes: Buffer, ranges: readonly number[]): void {
+    for (let at = Math.max(0, ranges.length - 2 * NEAR); at < ranges.length; at += 2) {
+      this.add(bytes, ranges[at]!, ranges[at + 1]!)
+    }
+  }
+
+  /** Adds the last of a run of lines that are a record each. */
+  addRun(bytes: Buffer, start: number, end: number): void {
+    const starts: number[] = []
+    for (let stop = end; stop > start && starts.length < NEAR; ) {
+      const lineFeed = stop - start < 2 ? -1 : bytes.lastIndexOf(0x0a, stop - 2)
+      stop = Math.max(start, lineFeed + 1)
+      starts.push(stop)
+    }
+    for (let i = starts.length - 1; i >= 0; i--) this.add(bytes, starts[i]!, starts[i - 1] ?? end)
+  }
+}
+
+/** The top-level keys of the object at `start`, decoded; none where another value stands there. */
+export function objectKeys(bytes: Buffer, start: number): string[] {
+  scanner.use(bytes)
+  scanner.value(start)
+  const keys: string[] = []
+  for (let index = 0; index < scanner.memberCount; index++) {
+    const at = index * MEMBER_STRIDE
+    keys.push(parseString(bytes, scanner.members[at]!, scanner.members[at + 1]!))
+  }
+  return keys
+}
+
+/**
+ * Whether an object or null stands at the end of `path`, in any element of the arrays on the way.
+ * One pass without recursion, whatever the depth: what is off the path is skipped.
+ */
+function holdsObjectAt(bytes: Buffer, path: readonly Step[]): boolean {
+  scanner.use(bytes)
+  let depth = 0
+  let at = skipBlank(bytes, 0)
+  for (;;) {
+    const byte = bytes[at]!
+    if (depth === path.length && (byte === OPEN_BRACE || byte === 0x6e)) return true
+    const opens = path[depth] === null ? OPEN_BRACKET : OPEN_BRACE
+    if (depth < path.length && byte === opens) {
+      depth++
+      at++
+    } else {
+      at = scanner.value(at)
+    }
+    // Goes on to the next value that lies on the path.
+    for (;;) {
+      if (depth === 0) return false
+      at = skipBlank(bytes, at)
+      if (bytes[at] === 0x2c) {
+        at++
+      } else if (bytes[at] === 0x7d || bytes[at] === 0x5d) {
+        depth--
+        at++
+      } else if (path[depth - 1] === null) {
+        break
+      } else {
+        const keyEnd = scanner.value(at)
+        const onPath = parseString(bytes, at, keyEnd) === path[depth - 1]
+        at = skipBlank(bytes, skipBlank(bytes, keyEnd) + 1)
+        if (onPath) break
+        at = scanner.value(at)
+      }
+    }
+  }
+}
+
+function skipBlank(bytes: Buffer, start: number): number {
+  let at = start
+  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0d) at++
+  return at
+}

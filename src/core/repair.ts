@@ -1,0 +1,337 @@
+import { FILE_SENTENCES, isConflictMarker } from './file-kind.ts'
+import { NearRecord, NearRecords } from './glue-near.ts'
+import { grammarProblem } from './json-problem.ts'
+import { PADDING } from './json-scan.ts'
+import { LineJudge } from './line-judge.ts'
+import { problemText } from './problem-text.ts'
+import type { RemovedPiece } from './removed-piece.ts'
+import { type LineParts, LineSplitter } from './repair-line.ts'
+import { EXIT, ToolError } from './tool-error.ts'
+
+/** Bad lines are held for the first valid record, their evidence, up to this many bytes. */
+const HELD_MOST = 16 * 1024 * 1024
+
+/** What a repair lets stand: the line is JSON, whatever readers make of it. */
+export const REPAIR_ALLOWS = ['duplicate-key', 'lone-surrogate', 'too-deep'] as const
+
+/** Bytes that a repair takes out, and why. */
+export interface Removal extends RemovedPiece {
+  /** The torn end of a file, a torn part inside a line, or a line as a whole. */
+  kind: 'tail' | 'part' | 'line'
+  message: string
+  line: number
+}
+
+/** Where a repair's results go. Byte ranges of a block must be used before the next block. */
+export interface RepairTarget {
+  /** Takes bytes that are kept, in order; they stand at `offset` in the file. */
+  keep(bytes: Buffer, start: number, end: number, offset: number): void
+  /** Takes a line feed that the file does not have. */
+  addNewline(): void
+  remove(removal: Removal): void
+  /** Whether a conflict marker at this offset makes the file one that is refused. */
+  mayRefuse(offset: number): boolean
+}
+
+/** Counts of one file. `lines` is the sum of kept, unframed, split, framing, torn and removed. */
+export interface RepairCounts {
+  lines: number
+  /** Lines kept byte for byte. */
+  kept: number
+  /** Lines kept without the NULs or byte order mark around their record. */
+  unframed: number
+  /** Lines that became several, or whose torn beginning was taken off. */
+  split: number
+  /** Lines without a record: blank, NULs, a byte order mark. */
+  framing: number
+  /** A last line cut off. */
+  torn: number
+  /** Lines taken out as a whole. */
+  removed: number
+  /** Records in the result. */
+  records: number
+  pieces: number
+  removedBytes: number
+  framingBytes: number
+  /** Line feeds put between the records of a line, or behind the last record. */
+  addedNewlines: number
+  /** Those behind the last record. */
+  finalNewlines: number
+}
+
+/** A block of lines as streams/line-blocks.ts gives it. */
+export interface RepairBlock {
+  bytes: Buffer
+  end: number
+  terminated: boolean
+  cut: boolean
+  offset: number
+}
+
+interface Line {
+  bytes: Buffer
+  start: number
+  /** Its line feed excluded. */
+  end: number
+  terminated: boolean
+  /** Offset of its first byte in the file. */
+  offset: number
+  number: number
+  code: string
+  message: string
+}
+
+/** Repairs one file, block by block. Undamaged lines cost what judging them costs. */
+export class Repairer {
+  readonly counts: RepairCounts = {
+    lines: 0,
+    kept: 0,
+    unframed: 0,
+    split: 0,
+    framing: 0,
+    torn: 0,
+    removed: 0,
+    records: 0,
+    pieces: 0,
+    removedBytes: 0,
+    framingBytes: 0,
+    addedNewlines: 0,
+    finalNewlines: 0,
+  }
+  /** The worst exit code that what was removed calls for. */
+  exitCode: number = EXIT.ok
+
+  #file: string
+  #target: RepairTarget
+  #cutCode: string
+  #judge = new LineJudge({ maxDepth: Number.POSITIVE_INFINITY, allow: new Set(REPAIR_ALLOWS) })
+  #splitter = new LineSplitter()
+  #near = new NearRecords()
+  /** No valid record has come yet. */
+  #waiting = true
+  /** Copies of bad lines that the first valid record may give evidence for. */
+  #held: Line[] = []
+  #heldBytes = 0
+  #gaveUp = false
+  #badLine = false
+
+  /**
+   * @param file the file's name, for the removed pieces
+   * @param cutCode the code of a last line that ends because the compressed data does
+   */
+  constructor(file: string, target: RepairTarget, cutCode = 'gzip-truncated') {
+    this.#file = file
+    this.#target = target
+    this.#cutCode = cutCode
+  }
+
+  /** @throws ToolError where the file is refused */
+  block(block: RepairBlock): void {
+    const { bytes, end, offset } = block
+    const judge = this.#judge
+    const firstLine = this.counts.lines + 1
+    let number = firstLine
+    let keptFrom = 0
+    let keptFirst = firstLine
+    judge.begin(bytes, end)
+    for (let at = 0; at < end; number++) {
+      const start = at
+      const clean = judge.line(start)
+      at = judge.terminated ? judge.end + 1 : judge.end
+      if (clean) {
+        if (this.#waiting) this.#firstRecord(bytes, start, judge.end)
+        continue
+      }
+      this.#keepRun(block, keptFrom, start, number - keptFirst)
+      keptFrom = at
+      keptFirst = number + 1
+      const { terminated } = judge
+      const { code, message } = this.#reason(block, start)
+      this.counts.lines = number
+      this.#repair({
+        bytes,
+        start,
+        end: judge.end,
+        terminated,
+        offset: offset + start,
+        number,
+        code,
+        message,
+      })
+      if (block.cut && !terminated) this.exitCode = EXIT.data
+    }
+    this.#keepRun(block, keptFrom, end, number - keptFirst)
+    this.counts.lines = number - 1
+    if (keptFrom < end && !judge.terminated) this.#addNewline(true)
+  }
+
+  /**
+   * Ends the file.
+   *
+   * @throws ToolError where no line of it is JSON
+   */
+  finish(): void {
+    if (!this.#waiting) return
+    if (this.#badLine || this.#held.length > 0) {
+      throw new ToolError('no-record', 'no line is a whole JSON value: this is no damaged JSONL', {
+        exitCode: EXIT.data,
+        place: { file: this.#file },
+      })
+    }
+  }
+
+  #keepRun({ bytes, offset }: RepairBlock, start: number, end: number, lines: number): void {
+    if (start === end) return
+    this.#target.keep(bytes, start, end, offset + start)
+    this.#near.addRun(bytes, start, end)
+    this.counts.kept += lines
+    this.counts.records += lines
+  }
+
+  #reason({ bytes, cut, offset }: RepairBlock, start: number): { code: string; message: string } {
+    const { end, terminated, problems } = this.#judge
+    if (isConflictMarker(bytes, start, end)) {
+      const message = FILE_SENTENCES['conflict-marker']
+      if (this.#target.mayRefuse(offset + start)) {
+        throw new ToolError('conflict-marker', message, {
+          exitCode: EXIT.data,
+          place: { file: this.#file },
+        })
+      }
+      return { code: 'conflict-marker', message }
+    }
+    if (cut && !terminated) {
+      return {
+        code: 'gzip-truncated',
+        message: 'the line is cut off where the compressed data ends',
+      }
+    }
+    const problem = problems.find(({ code }) => code !== 'bom') ?? problems[0]!
+    return {
+      code: problem.code,
+      message: problemText(problem.code, bytes, problem.at, end),
+    }
+  }
+
+  /** Deals with a line that is not clean, or holds it until there is evidence. */
+  #repair(line: Line): void {
+    const { bytes, start, end, terminated } = line
+    const isMarker = line.code === 'conflict-marker'
+    const parts = isMarker
+      ? undefined
+      : this.#splitter.split(bytes, start, end, terminated, this.#near.list)
+    if (parts !== undefined) {
+      if (this.#waiting && parts.records.length > 0) {
+        this.#firstRecord(bytes, parts.records[0]!, parts.records[1]!)
+      }
+      this.#emit(line, parts)
+    } else if (this.#waiting && !this.#gaveUp) {
+      this.#hold(line)
+    } else {
+      this.#removeLine(line)
+    }
+  }
+
+  #hold(line: Line): void {
+    const { start, end } = line
+    const length = end - start
+    const copy = Buffer.allocUnsafe(length + 1 + PADDING)
+    line.bytes.copy(copy, 0, start, end)
+    copy[length] = 0x0a
+    this.#held.push({ ...line, bytes: copy, start: 0, end: length })
+    this.#heldBytes += length + 1
+    if (this.#heldBytes <= HELD_MOST) return
+    this.#gaveUp = true
+    for (const held of this.#held.splice(0)) this.#removeLine(held)
+  }
+
+  /** The first valid record has come: it is the evidence for what was held. */
+  #firstRecord(bytes: Buffer, start: number, end: number): void {
+    this.#waiting = false
+    const near = [new NearRecord(bytes, start, end)]
+    for (const line of this.#held.splice(0)) {
+      const isMarker = line.code === 'conflict-marker'
+      const parts = isMarker
+        ? undefined
+        : this.#splitter.split(line.bytes, line.start, line.end, line.terminated, near)
+      if (parts === undefined) this.#removeLine(line)
+      else this.#emit(line, parts)
+    }
+  }
+
+  #emit(line: Line, { records, before, torn, glued }: LineParts): void {
+    const { bytes, start, end, terminated, offset } = line
+    const { counts } = this
+    let kept = 0
+    const keep = (from: number, to: number): void => {
+      for (let index = from; index < to; index++) {
+        const recordStart = records[index * 2]!
+        const recordEnd = records[index * 2 + 1]!
+        kept += recordEnd - recordStart
+        this.#target.keep(bytes, recordStart, recordEnd, offset + recordStart - start)
+        const isLast = index === records.length / 2 - 1
+        if (isLast && terminated) this.#target.keep(bytes, end, end + 1, offset + end - start)
+        else this.#addNewline(isLast)
+      }
+    }
+    keep(0, before)
+    if (torn !== undefined) this.#removeTorn(line, torn, glued)
+    keep(before, records.length / 2)
+    this.#near.addRanges(bytes, records)
+    counts.records += records.length / 2
+    counts.framingBytes += end - start - kept - (torn === undefined ? 0 : torn.end - torn.start)
+    if (records.length === 0 && torn === undefined) {
+      counts.framing++
+      if (terminated) counts.framingBytes++
+    } else if (torn !== undefined && !glued) counts.torn++
+    else if (records.length === 2 && !glued) counts.unframed++
+    else counts.split++
+  }
+
+  #removeTorn(line: Line, { start, end }: { start: number; end: number }, glued: boolean): void {
+    const { bytes, offset, number } = line
+    const message = glued
+      ? 'a torn record stands before a whole one on its line'
+      : 'the last record is torn'
+    const isCut = line.code === this.#cutCode
+    const code = grammarProblem(bytes, start, end, false)?.code ?? 'truncated'
+    this.#remove({
+      kind: glued ? 'part' : 'tail',
+      file: this.#file,
+      line: number,
+      offset: offset + start - line.start,
+      code: isCut ? line.code : code,
+      message,
+      bytes: bytes.subarray(start, end),
+    })
+    if (glued) this.exitCode = EXIT.data
+  }
+
+  #removeLine(line: Line): void {
+    const { bytes, start, end, terminated, offset, number, code, message } = line
+    this.#badLine = true
+    this.exitCode = EXIT.data
+    this.counts.removed++
+    this.#remove({
+      kind: 'line',
+      file: this.#file,
+      line: number,
+      offset,
+      code,
+      message,
+      bytes: bytes.subarray(start, terminated ? end + 1 : end),
+    })
+  }
+
+  #remove(removal: Removal): void {
+    this.counts.pieces++
+    this.counts.removedBytes += removal.bytes.length
+    this.#target.remove(removal)
+  }
+
+  #addNewline(isFinal: boolean): void {
+    this.counts.addedNewlines++
+    if (isFinal) this.counts.finalNewlines++
+    this.#target.addNewline()
+  }
+}

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from './canonical-json.ts'
+import type { InputRecord } from './record.ts'
+
+export type Endpoint = 'chat' | 'completions'
+
+/** What all requests of a run have in common. */
+export interface RequestSettings {
+  endpoint: Endpoint
+  model: string
+  system: string | undefined
+  stream: boolean
+  /** Sampling and other members of the body, as the text of JSON values by name. */
+  parameters: ReadonlyMap<string, string>
+}
+
+/** One HTTP request: where it goes below the base URL, and its body. */
+export interface ApiRequest {
+  path: string
+  body: string
+  stream: boolean
+}
+
+const PATHS: Record<Endpoint, string> = { chat: '/chat/completions', completions: '/completions' }
+
+/** The messages (or other asks) of a record as they are sent at first, each a JSON token. */
+export function openingMessages(record: InputRecord, settings: RequestSettings): string[] {
+  const system =
+    settings.system === undefined
+      ? []
+      : [`{"role":"system","content":${JSON.stringify(settings.system)}}`]
+  switch (record.shape) {
+    case 'messages': {
+      const inner = record.asks[0]!.trim().slice(1, -1).trim()
+      return beginsWithSystem(record.asks[0]!) ? [inner] : [...system, inner]
+    }
+    case 'turns':
+      return [...system, userMessage(record.asks[0]!)]
+    default:
+      return [...system, userMessage(record.asks[0]!)]
+  }
+}
+
+/** A user's message around a JSON string token. */
+export function userMessage(token: string): string {
+  return `{"role":"user","content":${token}}`
+}
+
+/** The request for a conversation so far. */
+export function chatRequest(
+  record: InputRecord,
+  settings: RequestSettings,
+  messages: readonly string[],
+): ApiRequest {
+  return apiRequest(record, settings, `"messages":[${messages.join(',')}]`)
+}
+
+/** The request for a plain prompt: text or token ids, to the completions endpoint. */
+export function completionRequest(record: InputRecord, settings: RequestSettings): ApiRequest {
+  return apiRequest(record, settings, `"prompt":${record.asks[0]}`)
+}
+
+/** The request of a batch line: its body as it stands, never streamed. */
+export function batchRequest(record: InputRecord): ApiRequest {
+  return { path: record.path, body: record.asks[0]!, stream: false }
+}
+
+function apiRequest(record: InputRecord, settings: RequestSettings, ask: string): ApiRequest {
+  const stream = settings.stream ? ',"stream":true,"stream_options":{"include_usage":true}' : ''
+  const body = `{${members(record, settings, ask).join(',')}${stream}}`
+  return { path: PATHS[settings.endpoint], body, stream: settings.stream }
+}
+
+function members(record: InputRecord, settings: RequestSettings, ask: string): string[] {
+  const all = [`"model":${JSON.stringify(settings.model)}`, ask]
+  for (const [name, value] of settings.parameters) {
+    if (!record.sent.has(name)) all.push(`${JSON.stringify(name)}:${value}`)
+  }
+  for (const [name, value] of record.sent) all.push(`${JSON.stringify(name)}:${value}`)
+  return all
+}
+
+/**
+ * 16 hex digits of the SHA-256 over what a record asks: the request body with sorted keys and
+ * numbers as written, without `stream` and `stream_options`; of `turns`, all user turns. Two answers
+ * to the same key with different hashes answer different questions.
+ */
+export function requestHash(record: InputRecord, settings: RequestSettings): string {
+  return createHash('sha256').update(hashedText(record, settings)).digest('hex').slice(0, 16)
+}
+
+function hashedText(record: InputRecord, settings: RequestSettings): string {
+  if (record.shape === 'batch') return canonicalJson(record.asks[0]!, ['stream', 'stream_options'])
+  const opening = openingMessages(record, settings)
+  const later = record.shape === 'turns' ? record.asks.slice(1).map(userMessage) : []
+  const ask =
+    settings.endpoint === 'completions'
+      ? `"prompt":${record.asks[0]}`
+      : `"messages":[${[...opening, ...later].join(',')}]`
+  return canonicalJson(`{${members(record, settings, ask).join(',')}}`)
+}
+
+function beginsWithSystem(messages: string): boolean {
+  const [first] = JSON.parse(messages) as { role?: unknown }[]
+  return first?.role === 'system' || first?.role === 'developer'
+}

@@ -1,0 +1,60 @@
+/** How often and how late a failed request is tried again. */
+export interface RetrySettings {
+  /** Tries after the first one. */
+  retries: number
+  /** The first pause, in milliseconds; it doubles with every attempt. */
+  base: number
+  /** The longest pause of ours, in milliseconds; a server may ask for more. */
+  cap: number
+}
+
+export const RETRY_DEFAULTS = { base: 1000, cap: 60_000 }
+
+/**
+ * The pause before the next attempt: full jitter, uniform between 0 and the exponential backoff
+ * (AWS Architecture Blog, "Exponential Backoff And Jitter"), so that a thousand requests that failed
+ * together do not come back together. Where the server named a time, that time and a tenth of it at
+ * random.
+ *
+ * @param attempt the attempt that failed, from 1
+ * @param retryAfter milliseconds that the server asked for
+ * @param random uniform in [0, 1)
+ */
+export function retryDelay(
+  settings: RetrySettings,
+  attempt: number,
+  retryAfter: number | undefined,
+  random: () => number,
+): number {
+  if (retryAfter !== undefined) return retryAfter * (1 + 0.1 * random())
+  return random() * Math.min(settings.cap, settings.base * 2 ** (attempt - 1))
+}
+
+type Headers = Record<string, string | string[] | undefined>
+
+/**
+ * The pause that a server asks for, in milliseconds: `retry-after-ms`, or `Retry-After` in seconds
+ * or as a date (RFC 9110, 10.2.3).
+ *
+ * @param now milliseconds since 1970, for the date
+ */
+export function retryAfterOf(headers: Headers, now: number): number | undefined {
+  const ms = one(headers['retry-after-ms'])
+  if (ms !== undefined && /^\d+(\.\d+)?$/.test(ms)) return Number(ms)
+  const value = one(headers['retry-after'])?.trim()
+  if (value === undefined) return undefined
+  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000
+  const date = Date.parse(value)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+/** The server's own word on whether another try makes sense (`x-should-retry`). */
+export function shouldRetryOf(headers: Headers): boolean | undefined {
+  const value = one(headers['x-should-retry'])
+  if (value === 'true') return true
+  return value === 'false' ? false : undefined
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}

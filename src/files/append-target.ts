@@ -1,0 +1,60 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { ioError, ToolError } from '../core/tool-error.ts'
+
+/** A file descriptor that answers are written to. */
+export interface AppendTarget {
+  fd: number
+  name: string
+  /** A regular file, as against a pipe or a device. */
+  regular: boolean
+  close(): void
+}
+
+/**
+ * Opens FILE to append to it, or to write it anew.
+ *
+ * @throws ToolError where it cannot be opened
+ */
+export function openAppend(file: string, overwrite: boolean): AppendTarget {
+  try {
+    const fd = openSync(file, overwrite ? 'w' : 'a')
+    return { fd, name: file, regular: fstatSync(fd).isFile(), close: () => closeSync(fd) }
+  } catch (error) {
+    throw ioError(error, file, 'write')
+  }
+}
+
+/**
+ * Standard output as a target. A regular file that ends in the middle of a line, as `>>` meets it
+ * after a crash, is refused: the first answer would be glued onto the torn one.
+ *
+ * @throws ToolError `torn-output`
+ */
+export function standardOutput(fd: number): AppendTarget {
+  const stats = fstatSync(fd)
+  if (stats.isFile() && stats.size > 0 && !endsWithNewline(fd, stats.size)) {
+    throw new ToolError(
+      'torn-output',
+      'the file that standard output goes to ends in a torn line: mend it first with ' +
+        'repair-truncated --tail -i FILE',
+      { place: { file: '<stdout>' } },
+    )
+  }
+  return { fd, name: '<stdout>', regular: stats.isFile(), close: () => {} }
+}
+
+/** Under `>>` the descriptor may be written only; its file is then read by another one. */
+function endsWithNewline(fd: number, size: number): boolean {
+  const last = Buffer.alloc(1)
+  let reader: number | undefined
+  try {
+    reader = openSync(`/dev/fd/${fd}`, 'r')
+    readSync(reader, last, 0, 1, size - 1)
+  } catch {
+    // No /dev/fd, or no right to read: nothing can be said of the file.
+    return true
+  } finally {
+    if (reader !== undefined) closeSync(reader)
+  }
+  return last[0] === 0x0a
+}

@@ -1,0 +1,149 @@
+import { fdatasync, write as writeFd } from 'node:fs'
+import { promisify } from 'node:util'
+import type { Clock } from '../core/clock.ts'
+import { ClosedPipe, errnoOf, ioError } from '../core/tool-error.ts'
+
+const syncFd = promisify(fdatasync)
+
+/** Lines that wait are written together, up to about this many bytes a write. */
+const BATCH = 1024 * 1024
+/** Milliseconds between two tries on a full disk. */
+const RETRY_EVERY = 1000
+const EAGAIN_PAUSE = 5
+/** Errors of a regular file that pass: somebody makes room, the server of the mount comes back. */
+const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'ESTALE'])
+
+export interface LineWriterOptions {
+  clock: Clock
+  /** A regular file: a full disk is waited out, and what is written is synced. */
+  regular: boolean
+  /** Milliseconds between syncs. */
+  syncEvery: number
+  /** Told when the file cannot be written, with the reason, and with undefined when it can again. */
+  onBlocked: (reason: string | undefined) => void
+}
+
+interface Waiting {
+  bytes: Buffer
+  resolve: () => void
+  reject: (error: unknown) => void
+}
+
+/** Appends whole lines to a file or a pipe; what comes while a write is under way goes together. */
+export class LineWriter {
+  #fd: number
+  #name: string
+  #options: LineWriterOptions
+  #waiting: Waiting[] = []
+  #running: Promise<void> | undefined
+  #failure: unknown
+  #dirty = false
+  #abandoned = false
+  #stopSync: (() => void) | undefined
+
+  constructor(fd: number, name: string, options: LineWriterOptions) {
+    this.#fd = fd
+    this.#name = name
+    this.#options = options
+    if (options.regular && options.syncEvery > 0) {
+      this.#stopSync = options.clock.every(options.syncEvery, () => void this.#sync())
+    }
+  }
+
+  /**
+   * Writes a line, its newline included.
+   *
+   * @returns when it is written
+   * @throws ClosedPipe where the reader has gone, ToolError for other errors that do not pass
+   */
+  write(line: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure)
+      this.#waiting.push({ bytes: Buffer.from(line), resolve, reject })
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Gives up waiting for room on the disk: what waits is rejected. */
+  abandon(): void {
+    this.#abandoned = true
+  }
+
+  /** Waits until all is written and synced. */
+  async close(): Promise<void> {
+    this.#stopSync?.()
+    await this.#running
+    await this.#sync()
+  }
+
+  async #run(): Promise<void> {
+    // Lines that are ready in the same turn of the event loop go into one write.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#waiting.length > 0) {
+      const batch = this.#takeBatch()
+      try {
+        await this.#writeAll(Buffer.concat(batch.map((line) => line.bytes)))
+        this.#dirty = true
+        for (const line of batch) line.resolve()
+      } catch (error) {
+        this.#failure = error
+        for (const line of [...batch, ...this.#waiting.splice(0)]) line.reject(error)
+      }
+    }
+    this.#running = undefined
+  }
+
+  #takeBatch(): Waiting[] {
+    let bytes = 0
+    let count = 0
+    while (count < this.#waiting.length && bytes < BATCH)
+      bytes += this.#waiting[count++]!.bytes.length
+    return this.#waiting.splice(0, count)
+  }
+
+  async #writeAll(bytes: Buffer): Promise<void> {
+    let at = 0
+    let blocked = false
+    while (at < bytes.length) {
+      try {
+        at += await writeSome(this.#fd, bytes, at)
+        if (blocked) this.#options.onBlocked(undefined)
+        blocked = false
+      } catch (error) {
+        const code = errnoOf(error) ?? ''
+        if (code === 'EPIPE') throw new ClosedPipe()
+        if (code === 'EAGAIN') await pause(EAGAIN_PAUSE)
+        else if (this.#options.regular && PASSING.has(code) && !this.#abandoned) {
+          if (!blocked)
+            this.#options.onBlocked((ioError(error, this.#name, 'write') as Error).message)
+          blocked = true
+          await pause(RETRY_EVERY)
+        } else throw ioError(error, this.#name, 'write')
+      }
+    }
+  }
+
+  async #sync(): Promise<void> {
+    if (!this.#dirty || !this.#options.regular) return
+    this.#dirty = false
+    try {
+      await syncFd(this.#fd)
+    } catch (error) {
+      if (PASSING.has(errnoOf(error) ?? '')) this.#dirty = true
+      else if (errnoOf(error) !== 'EINVAL') throw ioError(error, this.#name, 'sync')
+    }
+  }
+}
+
+function writeSome(fd: number, bytes: Buffer, at: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    writeFd(fd, bytes, at, bytes.length - at, null, (error, count) => {
+      if (error) reject(error)
+      else resolve(count)
+    })
+  })
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../core/clock.ts'
+
+/** The four budgets of a request, in milliseconds; 0 is none. */
+export interface Budgets {
+  connect: number
+  firstToken: number
+  idle: number
+  total: number
+}
+
+export type TimeoutCode = 'connect-timeout' | 'first-token-timeout' | 'idle-timeout' | 'timeout'
+
+/** An open request as the sweep sees it; times as `Deadlines.now()` gives them. */
+export interface Watched {
+  startedAt: number
+  connected: boolean
+  /** Whether the first token (not streamed: the first byte of the body) has come. */
+  hasFirstToken: boolean
+  /** When the last byte came. */
+  lastByteAt: number
+  expire(code: TimeoutCode, budget: number): void
+}
+
+/** One look at all open requests costs microseconds; a timer per request costs one each. */
+const SWEEP_EVERY = 250
+
+/**
+ * Watches the time budgets of all open requests with one timer. Its clock stands still while this
+ * process does not run (stopped, swapped, an event loop blocked by a slow reader of its messages),
+ * which the sweep sees by coming late itself: a healthy request is never blamed for us.
+ */
+export class Deadlines {
+  #clock: Clock
+  #budgets: Budgets
+  #watched = new Set<Watched>()
+  #lost = 0
+  #lastSweep: number
+  #stop: () => void
+
+  constructor(clock: Clock, budgets: Budgets) {
+    this.#clock = clock
+    this.#budgets = budgets
+    this.#lastSweep = clock.now()
+    this.#stop = clock.every(SWEEP_EVERY, () => this.sweep())
+  }
+
+  /** Milliseconds in which this process could do its part. */
+  now(): number {
+    return this.#clock.now() - this.#lost
+  }
+
+  watch(request: Watched): void {
+    this.#watched.add(request)
+  }
+
+  forget(request: Watched): void {
+    this.#watched.delete(request)
+  }
+
+  /** Ends the requests whose budget is used up. */
+  sweep(): void {
+    const now = this.#clock.now()
+    const late = now - this.#lastSweep - SWEEP_EVERY
+    this.#lastSweep = now
+    // Two missed turns: the loop was blocked, and what the servers sent meanwhile is still unread.
+    if (late > SWEEP_EVERY) {
+      this.#lost += late
+      return
+    }
+    for (const request of this.#watched) this.#check(request, this.now())
+  }
+
+  stop(): void {
+    this.#stop()
+  }
+
+  #check(request: Watched, now: number): void {
+    const { connect, firstToken, idle, total } = this.#budgets
+    const age = now - request.startedAt
+    if (total > 0 && age > total) request.expire('timeout', total)
+    else if (!request.connected) {
+      if (connect > 0 && age > connect) request.expire('connect-timeout', connect)
+    } else if (!request.hasFirstToken) {
+      if (firstToken > 0 && age > firstToken) request.expire('first-token-timeout', firstToken)
+    } else if (idle > 0 && now - request.lastByteAt > idle) request.expire('idle-timeout', idle)
+  }
+}

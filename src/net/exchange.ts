@@ -1,0 +1,227 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import {
+  type Answer,
+  AnswerCollector,
+  answerFromBody,
+  errorMessage,
+  excerpt,
+  type Flaw,
+  isFlaw,
+} from '../core/answer.ts'
+import { type Failure, isRetriedStatus, networkFailure } from '../core/failure.ts'
+import { formatDuration } from '../core/quantity.ts'
+import type { ApiRequest } from '../core/request.ts'
+import { retryAfterOf, shouldRetryOf } from '../core/retry-policy.ts'
+import type { Connection } from './connection.ts'
+import type { Deadlines, TimeoutCode, Watched } from './deadlines.ts'
+import { EventStream } from './event-stream.ts'
+
+/** What came of one attempt. */
+export type Outcome = { timing: Timing } & (
+  | { kind: 'answer'; answer: Answer }
+  | { kind: 'raw'; status: number; requestId: string | undefined; body: string }
+  | { kind: 'failure'; failure: Failure }
+)
+
+/** Milliseconds since dispatch. */
+export interface Timing {
+  firstToken: number | undefined
+  total: number
+}
+
+export interface ExchangeContext {
+  connection: Connection
+  deadlines: Deadlines
+  /** Flat name, value, name, value. */
+  headers: string[]
+  /** The path of the base URL, without a slash at its end. */
+  basePath: string
+  /** Milliseconds since 1970, for a Retry-After date. */
+  date: () => number
+  /** Whether the body is handed on as it is (batch lines). */
+  raw: boolean
+}
+
+/** Sends one request and resolves with what came of it; it never rejects. */
+export function exchange(request: ApiRequest, context: ExchangeContext): Promise<Outcome> {
+  return new Promise((resolve) => new Exchange(request, context, resolve).start())
+}
+
+class Exchange implements Dispatcher.DispatchHandler, Watched {
+  startedAt: number
+  lastByteAt: number
+  connected = false
+  hasFirstToken = false
+
+  #request: ApiRequest
+  #context: ExchangeContext
+  #resolve: (outcome: Outcome) => void
+  #controller: Dispatcher.DispatchController | undefined
+  #settled = false
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  #events: EventStream | undefined
+  #collector = new AnswerCollector()
+  #chunks: Buffer[] = []
+  #firstTokenAt: number | undefined
+
+  constructor(request: ApiRequest, context: ExchangeContext, resolve: (outcome: Outcome) => void) {
+    this.#request = request
+    this.#context = context
+    this.#resolve = resolve
+    this.startedAt = this.lastByteAt = context.deadlines.now()
+  }
+
+  start(): void {
+    const { connection, deadlines, headers, basePath } = this.#context
+    const { path, body } = this.#request
+    deadlines.watch(this)
+    try {
+      connection.dispatch({ method: 'POST', path: basePath + path, headers, body }, this)
+    } catch (error) {
+      this.onResponseError(undefined, error as Error)
+    }
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.connected = true
+    this.#controller = controller
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    this.#status = status
+    this.#headers = headers
+    this.lastByteAt = this.#context.deadlines.now()
+    const type = headers['content-type']
+    if (status === 200 && this.#request.stream && type?.startsWith('text/event-stream')) {
+      this.#events = new EventStream((data) => this.#collector.event(data))
+    }
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const now = this.#context.deadlines.now()
+    this.lastByteAt = now
+    if (this.#events !== undefined) this.#events.feed(chunk)
+    else this.#chunks.push(chunk)
+    if (this.hasFirstToken) return
+    // Keep-alive comments and a chunk with only a role are bytes but no token.
+    this.hasFirstToken = this.#events === undefined || this.#collector.started
+    if (this.hasFirstToken) this.#firstTokenAt = now
+  }
+
+  onResponseEnd(): void {
+    if (this.#events !== undefined) {
+      this.#events.end()
+      this.#settleAnswer(this.#collector.finish(true))
+      return
+    }
+    const body = Buffer.concat(this.#chunks).toString()
+    if (this.#request.stream && body.startsWith('data:')) return this.#unnamedStream(body)
+    if (this.#status < 200 || this.#status > 299) return this.#fail(this.#statusFailure(body))
+    if (this.#context.raw) return this.#settleRaw(body)
+    this.#settleAnswer(answerFromBody(body))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.#fail(networkFailure(error))
+  }
+
+  expire(code: TimeoutCode, budget: number): void {
+    const words: Record<TimeoutCode, string> = {
+      'connect-timeout': 'connect',
+      'first-token-timeout': 'first token',
+      'idle-timeout': 'idle',
+      timeout: 'total',
+    }
+    const seconds = budget % 1000 === 0 ? `${budget / 1000} s` : formatDuration(budget)
+    const detail = `${words[code]} ${seconds}`
+    this.#fail({ code, message: 'Request timed out', detail, retryable: true })
+    const reason = new Error(code)
+    if (this.#controller) this.#controller.abort(reason)
+    else this.#context.connection.abort(reason)
+  }
+
+  /** A stream whose content type does not say so. */
+  #unnamedStream(body: string): void {
+    const events = new EventStream((data) => this.#collector.event(data))
+    events.feed(Buffer.from(body))
+    events.end()
+    this.#settleAnswer(this.#collector.finish(true))
+  }
+
+  /** The reply as the server sent it, once it is known to be one. */
+  #settleRaw(body: string): void {
+    const flaw = rawFlaw(body, this.#request.path)
+    if (flaw !== undefined) return this.#fail({ ...flaw, retryable: true })
+    const id = this.#headers['x-request-id']
+    const requestId = Array.isArray(id) ? id[0] : id
+    this.#settle({ kind: 'raw', status: this.#status, requestId, body, timing: this.#timing() })
+  }
+
+  #settleAnswer(answer: Answer | Flaw): void {
+    if (isFlaw(answer)) this.#fail({ ...answer, retryable: true })
+    else this.#settle({ kind: 'answer', answer, timing: this.#timing() })
+  }
+
+  #statusFailure(body: string): Failure {
+    const status = this.#status
+    const said = errorMessage(body) ?? excerpt(body)
+    const retryAfter = retryAfterOf(this.#headers, this.#context.date())
+    return {
+      code: `http-${status}`,
+      message: `HTTP ${status}${said === '' ? '' : `: ${said}`}`,
+      retryable: shouldRetryOf(this.#headers) ?? isRetriedStatus(status),
+      httpStatus: status,
+      ...(retryAfter !== undefined && { retryAfter }),
+    }
+  }
+
+  #fail(failure: Failure): void {
+    // What breaks after the finish_reason costs no answer: asking again would pay for it twice.
+    if (this.#collector.complete) return this.#settleAnswer(this.#collector.finish(true))
+    const { content, reasoning_content } = this.#collector.partial
+    const partial = content || reasoning_content ? { partial: this.#collector.partial } : {}
+    const status = this.#status > 0 ? { httpStatus: this.#status } : {}
+    this.#settle({
+      kind: 'failure',
+      failure: { ...status, ...partial, ...failure },
+      timing: this.#timing(),
+    })
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#context.deadlines.forget(this)
+    this.#resolve(outcome)
+  }
+
+  #timing(): Timing {
+    const first = this.#firstTokenAt
+    return {
+      firstToken: first === undefined ? undefined : first - this.startedAt,
+      total: this.#context.deadlines.now() - this.startedAt,
+    }
+  }
+}
+
+/** What is wrong with a body that is otherwise handed on as it came. */
+function rawFlaw(body: string, path: string): Flaw | undefined {
+  if (path.endsWith('/completions')) {
+    const answer = answerFromBody(body)
+    return isFlaw(answer) ? answer : undefined
+  }
+  const said = errorMessage(body)
+  if (said !== undefined) return { code: 'in-band-error', message: said }
+  try {
+    JSON.parse(body)
+    return undefined
+  } catch {
+    return { code: 'not-json', message: `the answer is no JSON: ${excerpt(body)}` }
+  }
+}

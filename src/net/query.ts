@@ -1,0 +1,51 @@
+import type { Dispatcher } from 'undici'
+import { type Failure, networkFailure } from '../core/failure.ts'
+import { Connection, type ConnectionSettings } from './connection.ts'
+
+/** The reply to a small GET. */
+export type QueryReply = { status: number; body: string } | { failure: Failure }
+
+/** More than this of a reply is not read. */
+const LONGEST_BODY = 4 * 1024 * 1024
+
+/**
+ * Asks a server with GET: its models, its health.
+ *
+ * @param timeout milliseconds of wall time for the whole reply
+ */
+export function query(
+  settings: ConnectionSettings,
+  path: string,
+  headers: string[],
+  timeout: number,
+): Promise<QueryReply> {
+  const connection = new Connection(settings)
+  return new Promise((resolve) => {
+    const settle = (reply: QueryReply): void => {
+      clearTimeout(timer)
+      resolve(reply)
+      connection.close()
+    }
+    const timer = setTimeout(() => {
+      const message = `no answer within ${timeout / 1000} s`
+      settle({ failure: { code: 'timeout', message, retryable: true } })
+    }, timeout)
+    const chunks: Buffer[] = []
+    let length = 0
+    let status = 0
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart() {},
+      onResponseStart(_controller, code) {
+        status = code
+      },
+      onResponseData(controller, chunk) {
+        length += chunk.length
+        if (length > LONGEST_BODY) controller.abort(new Error('the reply is too long'))
+        chunks.push(chunk)
+      },
+      onResponseEnd: () => settle({ status, body: Buffer.concat(chunks).toString() }),
+      onResponseError: (_controller, error) => settle({ failure: networkFailure(error) }),
+    }
+    connection.dispatch({ method: 'GET', path, headers }, handler)
+  })
+}
