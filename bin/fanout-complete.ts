@@ -115,7 +115,7 @@ export const command = defineCommand({
     }),
     n: text({
       group: 'Sampling',
-      metavar: 'N',
+      hidden: true,
       describe: 'Refused: see extract-prompts --samples',
     }),
     noStream: flag({

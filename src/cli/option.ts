@@ -13,6 +13,8 @@ export interface Option<T> {
   /** The value may be left out, and then must be attached where it is given: `-i.bak`. */
   valueOptional?: boolean
   choices?: readonly string[]
+  /** Left out of the help text: it only exists to be refused with a pointer. */
+  hidden?: boolean
   /** What the help text gives as the default. */
   defaultText?: string
   /** Turns the values given, in order, into the option's value; called with none where not given. */
@@ -30,6 +32,7 @@ export type OptionValues<Table extends OptionTable> = {
 interface Words {
   group: string
   describe: string
+  hidden?: boolean
   short?: string
   metavar?: string
   valueOptional?: boolean

@@ -21,7 +21,7 @@ export function parseArguments<Table extends OptionTable>(
     .parseSync(canonicalArguments(argv, command.options), {}, () => {})
   const options: Record<string, unknown> = {}
   for (const [name, option] of Object.entries(command.options)) {
-    const value = parsed[name]
+    const value = parsed[optionName(name).slice(2)]
     const given = value === undefined ? [] : Array.isArray(value) ? value : [value]
     options[name] = option.read(given.map(String), optionName(name))
   }
@@ -30,13 +30,17 @@ export function parseArguments<Table extends OptionTable>(
 
 /** The help text: what it is, examples first, then the options by group. */
 export async function helpText(command: Command, columns: number): Promise<string> {
-  return parser(command).wrap(Math.min(columns, WIDEST_HELP)).getHelp()
+  const options = await parser(command).wrap(Math.min(columns, WIDEST_HELP)).getHelp()
+  // Every option says what it takes; yargs' word for its type says it again.
+  const text = options.replaceAll(/ *\[(?:string|boolean|array)\]/g, '').replaceAll(/^ +\n/gm, '')
+  const parts = [introduction(command), text.trim(), command.notes?.trim()]
+  return parts.filter((part) => part).join('\n\n')
 }
 
 function parser(command: Command): Argv {
   const instance = yargs([])
     .scriptName(command.name)
-    .usage(introduction(command))
+    .usage('')
     .parserConfiguration({
       'boolean-negation': false,
       'dot-notation': false,
@@ -54,16 +58,17 @@ function parser(command: Command): Argv {
   for (const [name, option] of Object.entries(command.options)) {
     instance.option(optionName(name).slice(2), yargsOption(option))
   }
-  if (command.notes) instance.epilogue(command.notes.trim())
   return instance
 }
 
 function yargsOption(option: OptionTable[string]): Options {
+  const value = option.metavar === undefined ? '' : `<${option.metavar}> `
   const suffix = option.defaultText === undefined ? '' : ` [default: ${option.defaultText}]`
   return {
-    ...(option.short && { alias: option.short }),
+    alias: option.short ? [option.short] : [],
     group: `${option.group}:`,
-    describe: option.describe + suffix,
+    describe: value + option.describe + suffix,
+    hidden: option.hidden ?? false,
     type: option.metavar === undefined ? 'boolean' : 'string',
     requiresArg: false,
   }

@@ -201,10 +201,7 @@ export class Repairer {
       return { code: 'conflict-marker', message }
     }
     if (cut && !terminated) {
-      return {
-        code: 'gzip-truncated',
-        message: 'the line is cut off where the compressed data ends',
-      }
+      return { code: this.#cutCode, message: 'the compressed data ends inside the line' }
     }
     const problem = problems.find(({ code }) => code !== 'bom') ?? problems[0]!
     return {
@@ -290,11 +287,13 @@ export class Repairer {
 
   #removeTorn(line: Line, { start, end }: { start: number; end: number }, glued: boolean): void {
     const { bytes, offset, number } = line
-    const message = glued
-      ? 'a torn record stands before a whole one on its line'
-      : 'the last record is torn'
     const isCut = line.code === this.#cutCode
     const code = grammarProblem(bytes, start, end, false)?.code ?? 'truncated'
+    const message = glued
+      ? 'a torn record stands before a whole one on its line'
+      : isCut
+        ? line.message
+        : 'the last record is torn'
     this.#remove({
       kind: glued ? 'part' : 'tail',
       file: this.#file,

@@ -90,7 +90,8 @@ export class InPlaceFile {
   /** Writes what was kept; the byte ranges are free afterwards. */
   async flush(): Promise<void> {
     if (!this.#changed) return
-    const { sink } = (this.#temporary ??= await this.#create())
+    this.#temporary ??= await this.#create()
+    const { sink } = this.#temporary
     for (const { bytes, start, end } of this.#pending.splice(0)) sink.add(bytes, start, end)
     await sink.flush()
   }

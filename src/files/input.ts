@@ -6,6 +6,7 @@ import type { ByteReader } from '../core/byte-reader.ts'
 import { ioError, ToolError, usageError } from '../core/tool-error.ts'
 import { FdReader, PrefixedReader, StreamReader } from './byte-reader.ts'
 import { GzipReader } from './gzip-reader.ts'
+import { ZstdReader } from './zstd-reader.ts'
 
 const openFd = promisify(open)
 const closeFd = promisify(close)
@@ -20,18 +21,20 @@ export interface StandardInput {
   stream: () => Readable
 }
 
+export type Compression = 'gzip' | 'zstd'
+
 /** An open input, `name` as messages call it. */
 export interface Input {
   name: string
   reader: ByteReader
   stats: Stats
-  compression: 'gzip' | undefined
+  compression: Compression | undefined
   /** Closes it; again: nothing, since its descriptor may be another file's by then. */
   close(): Promise<void>
 }
 
 /**
- * Opens one operand; `-` is standard input. gzip is recognised by its first bytes.
+ * Opens one operand; `-` is standard input. gzip and zstd are recognised by their first bytes.
  *
  * @param whole read only the bytes that are there now, not what is appended meanwhile
  * @throws ToolError where it cannot be read
@@ -83,7 +86,7 @@ async function input(
   stats: Stats,
   closeInput: () => Promise<void>,
 ): Promise<Input> {
-  const head = Buffer.alloc(2)
+  const head = Buffer.alloc(4)
   let filled = 0
   while (filled < head.length) {
     const count = await source.read(head, filled, head.length - filled)
@@ -95,16 +98,32 @@ async function input(
   let closed: Promise<void> | undefined
   return {
     name,
-    reader: new NamedReader(compression ? new GzipReader(whole, name) : whole, name),
+    reader: new NamedReader(await decompressor(compression, whole, name), name),
     stats,
     compression,
-    close: () => (closed ??= closeInput()),
+    close() {
+      closed ??= closeInput()
+      return closed
+    },
   }
 }
 
 /** What a file's first bytes say it is compressed with. */
-export function compressionOf(head: Buffer): 'gzip' | undefined {
-  return head.length >= 2 && head.readUInt16BE(0) === 0x1f8b ? 'gzip' : undefined
+export function compressionOf(head: Buffer): Compression | undefined {
+  if (head.length >= 2 && head.readUInt16BE(0) === 0x1f8b) return 'gzip'
+  if (head.length < 4) return undefined
+  const magic = head.readUInt32LE(0)
+  // A skippable frame may come first, as pzstd writes it.
+  return magic === 0xfd2fb528 || magic >>> 4 === 0x184d2a5 ? 'zstd' : undefined
+}
+
+function decompressor(
+  compression: Compression | undefined,
+  source: ByteReader,
+  name: string,
+): ByteReader | Promise<ByteReader> {
+  if (compression === 'gzip') return new GzipReader(source, name)
+  return compression === 'zstd' ? ZstdReader.create(source, name) : source
 }
 
 /** Gives read errors the file's name. */

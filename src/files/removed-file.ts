@@ -42,8 +42,8 @@ export class RemovedFile {
    * @throws ToolError where it cannot be written
    */
   async addLine(parts: Iterable<Uint8Array>): Promise<void> {
-    const fd = (this.#fd ??= await this.#open())
-    for (const part of parts) await writeAll(fd, part, this.path)
+    this.#fd ??= await this.#open()
+    for (const part of parts) await writeAll(this.#fd, part, this.path)
     this.count++
   }
 

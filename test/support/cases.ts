@@ -83,8 +83,9 @@ export function messages(stderr: string): { problems: Problem[]; warnings: Probl
   const warnings: Problem[] = []
   for (const line of stderr.split('\n')) {
     const [, number, warning, code] =
-      /^validate-jsonl: (?:[^:]+?(?::(\d+)(?::\d+)?)?: )(warning: )?.*\[([a-z0-9-]+)\]$/.exec(line) ??
-      []
+      /^validate-jsonl: (?:[^:]+?(?::(\d+)(?::\d+)?)?: )(warning: )?.*\[([a-z0-9-]+)\]$/.exec(
+        line,
+      ) ?? []
     if (code === undefined) continue
     const found = warning === undefined ? problems : warnings
     found.push({ line: number === undefined ? 0 : Number(number), code })
