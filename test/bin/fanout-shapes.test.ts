@@ -33,8 +33,7 @@ describe('the shapes of records', { concurrency: true }, () => {
     const input = '{"category": "math", "id": 81, "prompt": "2+2?"}\n'
     const run = await fanout(server.url, [], { input })
     assert.equal(run.code, 0, run.stderr)
-    const tail =
-      '"request_hash":"H","input":{"category":"math"}}'
+    const tail = '"request_hash":"H","input":{"category":"math"}}'
     const head =
       '{"id":81,"status":"success","conversations":[{"role":"user","content":"2+2?"},' +
       '{"role":"assistant","content":"4"}],"finish_reason":"stop","model":"m",' +
@@ -86,7 +85,10 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.ok(second.endsWith(`,"input":{${odd}}}`), second)
     const sent = server.requests.map(({ body }) => body).sort((a, b) => a.length - b.length)
     assert.ok(sent.some((body) => body.includes('"content":"\\u00e9 \\/ \\ud800 é 😀"')))
-    assert.ok(sent.some((body) => body.includes(`"messages":[${message}]`)), sent.join('\n'))
+    assert.ok(
+      sent.some((body) => body.includes(`"messages":[${message}]`)),
+      sent.join('\n'),
+    )
   })
 
   test('messages are sent as they are, with --system only where there is none', async (t) => {
@@ -96,7 +98,9 @@ describe('the shapes of records', { concurrency: true }, () => {
       `{"id":1,"messages":${own}}\n` +
       '{"id":2,"messages":[{"role":"user","content":"b"}]}\n{"id":3,"prompt":"c"}\n' +
       '{"id":4,"turns":["d"]}\n{"id":5,"messages":[{"role":"developer","content":"x"},{"role":"user","content":"e"}]}\n'
-    const run = await fanout(server.url, [...MODEL, '--system', 'be "brief"\n', '-c', '1'], { input })
+    const run = await fanout(server.url, [...MODEL, '--system', 'be "brief"\n', '-c', '1'], {
+      input,
+    })
     assert.equal(run.code, 0, run.stderr)
     const roles = run.records.map(({ conversations }) =>
       conversations.map(({ role, content }) => `${role}:${content}`).join('|'),
@@ -120,7 +124,11 @@ describe('the shapes of records', { concurrency: true }, () => {
         failedOnce.add(text)
         return json(response, { error: { message: 'busy' } }, 500)
       }
-      const parts = [delta({ reasoning: 'hm' }), delta({ content: `re ${text}` }), delta({}, 'stop')]
+      const parts = [
+        delta({ reasoning: 'hm' }),
+        delta({ content: `re ${text}` }),
+        delta({}, 'stop'),
+      ]
       beginStream(response).end(events(...parts, USAGE_CHUNK, DONE))
     })
     const input = '{"question_id":1,"turns":["first","second"],"reference":["x","y"]}\n'
@@ -138,11 +146,10 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.equal(record!.id, 1)
     assert.deepEqual(record!.input, { reference: ['x', 'y'] })
     const last = JSON.parse(server.requests.at(-1)!.body) as { messages: object[] }
-    assert.deepEqual(last.messages.map((message) => (message as { role: string }).role), [
-      'user',
-      'assistant',
-      'user',
-    ])
+    assert.deepEqual(
+      last.messages.map((message) => (message as { role: string }).role),
+      ['user', 'assistant', 'user'],
+    )
     assert.deepEqual(run.stats.tokens, { prompt: 18, completion: 10, reasoning: 0 })
   })
 
@@ -166,12 +173,14 @@ describe('the shapes of records', { concurrency: true }, () => {
   })
 
   test('batch lines: url, body and answer as they stand, never streamed', async (t) => {
-    const reply = '{"choices":[{"message":{"content":"x","big":12345678901234567890},\r\n"finish_reason":"stop"}],\n"z":1.0,"a":-0,"s":"\\u00e9\\/"}\n'
+    const reply =
+      '{"choices":[{"message":{"content":"x","big":12345678901234567890},\r\n"finish_reason":"stop"}],\n"z":1.0,"a":-0,"s":"\\u00e9\\/"}\n'
     const server = await serve(t, (_request, response, nth) => {
       response.setHeader('x-request-id', `req-${nth}`)
       json(response, reply)
     })
-    const body = '{ "model":"other", "temperature": 1.0, "messages":[{"role":"user","content":"\\u00e9\\/"}] , "n_big":12345678901234567890}'
+    const body =
+      '{ "model":"other", "temperature": 1.0, "messages":[{"role":"user","content":"\\u00e9\\/"}] , "n_big":12345678901234567890}'
     const input =
       `{"custom_id":"r\\u0031","method":"POST","url":"/v1/chat/completions","body":${body}}\n` +
       '{"custom_id":"r2","method":"POST","url":"/v1/embeddings","body":{"input":"x"}}\n' +
@@ -190,10 +199,13 @@ describe('the shapes of records', { concurrency: true }, () => {
         ['/v1/embeddings', '{"input":"x"}'],
       ],
     )
-    assert.deepEqual(run.failures.map(({ id, error }) => [id, error.code]), [
-      ['r3', 'bad-batch-line'],
-      ['r4', 'bad-batch-line'],
-    ])
+    assert.deepEqual(
+      run.failures.map(({ id, error }) => [id, error.code]),
+      [
+        ['r3', 'bad-batch-line'],
+        ['r4', 'bad-batch-line'],
+      ],
+    )
   })
 
   test('the first shape in order decides; what is none fails and the rest go on', async (t) => {
@@ -209,19 +221,25 @@ describe('the shapes of records', { concurrency: true }, () => {
       '{"id":9,"prompt":[1,2]}\n{"id":10,"prompt":'
     const run = await fanout(server.url, [...MODEL, '-c', '1'], { input })
     assert.equal(run.code, 1)
-    assert.deepEqual(run.records.map(({ conversations }) => conversations[0]!.content), ['m', 't'])
+    assert.deepEqual(
+      run.records.map(({ conversations }) => conversations[0]!.content),
+      ['m', 't'],
+    )
     assert.equal(run.stats.records, 11)
     assert.equal(run.stats.failed, 9)
     const codes = run.failures.map(({ id, error }) => `${id}: ${error.code}`)
-    assert.deepEqual(codes.filter((code) => !code.startsWith('sha256')), [
-      '3: no-prompt',
-      '4: bad-messages',
-      '5: no-prompt',
-      '6: no-prompt',
-      '7: no-prompt',
-      '8: no-prompt',
-      '9: no-prompt',
-    ])
+    assert.deepEqual(
+      codes.filter((code) => !code.startsWith('sha256')),
+      [
+        '3: no-prompt',
+        '4: bad-messages',
+        '5: no-prompt',
+        '6: no-prompt',
+        '7: no-prompt',
+        '8: no-prompt',
+        '9: no-prompt',
+      ],
+    )
     assert.match(run.stderr, /^ERROR sample 3: <stdin>:3: .*extract-prompts/m)
     assert.match(run.stderr, /^ERROR sample sha256:[0-9a-f]{16}: <stdin>:4: /m)
     assert.match(run.stderr, /^ERROR sample sha256:[0-9a-f]{16}: <stdin>:12: /m)
@@ -263,14 +281,26 @@ describe('the shapes of records', { concurrency: true }, () => {
         beginStream(response).end(events(one, two, { choices: [], usage }, DONE))
       } else json(response, { model: 'm', choices: [choice], usage })
     })
-    const input = '{"id":1,"prompt":"x\\u0041"}\n{"id":2,"prompt":[1, 2,3]}\n{"id":3,"turns":["t"]}\n'
+    const input =
+      '{"id":1,"prompt":"x\\u0041"}\n{"id":2,"prompt":[1, 2,3]}\n{"id":3,"turns":["t"]}\n'
     for (const extra of [[], ['--no-stream']]) {
       const args = [...MODEL, '--endpoint', 'completions', '-c', '1', ...extra]
       const run = await fanout(server.url, args, { input })
       assert.equal(run.code, 1)
-      assert.deepEqual(run.failures.map(({ id, error }) => [id, error.code]), [[3, 'no-prompt']])
-      assert.ok(run.lines[0]!.startsWith('{"id":1,"status":"success","prompt":"x\\u0041","text":"abc","finish_reason":"length",'), run.lines[0])
-      assert.ok(run.lines[1]!.startsWith('{"id":2,"status":"success","prompt":[1, 2,3],"text":"abc",'), run.lines[1])
+      assert.deepEqual(
+        run.failures.map(({ id, error }) => [id, error.code]),
+        [[3, 'no-prompt']],
+      )
+      assert.ok(
+        run.lines[0]!.startsWith(
+          '{"id":1,"status":"success","prompt":"x\\u0041","text":"abc","finish_reason":"length",',
+        ),
+        run.lines[0],
+      )
+      assert.ok(
+        run.lines[1]!.startsWith('{"id":2,"status":"success","prompt":[1, 2,3],"text":"abc",'),
+        run.lines[1],
+      )
       assert.match(run.stderr, /2 answers are cut by the token limit/)
     }
     assert.equal(server.requests[0]!.path, '/v1/completions')
@@ -334,7 +364,10 @@ describe('failure records as input', { concurrency: true }, () => {
     const of = (run: typeof first): string[] =>
       run.failureLines.map((line) => line.replace(/^.*?"partial":\{[^}]*\},/, '')).sort()
     assert.ok(of(first).includes(`"input":${odd}}`), of(first).join('\n'))
-    assert.ok(of(first).includes(`"input_text":"not json \\"at all\\" \u2028"}`), of(first).join('\n'))
+    assert.ok(
+      of(first).includes(`"input_text":"not json \\"at all\\" \u2028"}`),
+      of(first).join('\n'),
+    )
     const base64 = Buffer.from([0x7b, 0xff, 0xfe, 0x00, 0x7d]).toString('base64')
     assert.ok(of(first).includes(`"input_base64":"${base64}"}`), of(first).join('\n'))
 
@@ -384,7 +417,11 @@ describe('what servers send', { concurrency: true }, () => {
 
   for (const name of ['reasoning', 'reasoning_content', 'thinking']) {
     test(`${name} becomes reasoning_content`, async (t) => {
-      const parts = [delta({ [name]: 'Ad' }), delta({ [name]: 'd.' }), delta({ content: '4' }, 'stop')]
+      const parts = [
+        delta({ [name]: 'Ad' }),
+        delta({ [name]: 'd.' }),
+        delta({ content: '4' }, 'stop'),
+      ]
       const run = await answerOf(t, () => events(...parts, USAGE_CHUNK, DONE))
       const expected = '{"role":"assistant","content":"4","reasoning_content":"Add."}'
       assert.ok(run.lines[0]!.includes(expected), run.lines[0])
@@ -468,7 +505,10 @@ describe('what servers send', { concurrency: true }, () => {
   })
 
   test('finish_reason length, content_filter and empty content are kept and counted', async (t) => {
-    for (const [reason, count] of [['length', 'length'], ['content_filter', 'content_filter']]) {
+    for (const [reason, count] of [
+      ['length', 'length'],
+      ['content_filter', 'content_filter'],
+    ]) {
       const run = await answerOf(t, () => events(delta({ content: 'x' }, reason!), DONE))
       assert.equal(run.code, 0, run.stderr)
       assert.equal(run.records[0]!.finish_reason, reason)
