@@ -6,12 +6,21 @@ const ROUNDS = 5
 
 export const dedupe: Benchmark = {
   name: 'dedupe',
-  summary: 'dedupe-completed against validate-jsonl over the same bytes, times, best of several rounds',
+  summary:
+    'dedupe-completed against validate-jsonl over the same bytes, times, best of several rounds',
   async run(reporter, workshop) {
     const { files } = workshop
     const cases = [
-      { what: '5.6 kB records', input: files.large(workshop.scaled(500e6)), half: files.large(workshop.scaled(250e6)) },
-      { what: '46-byte records', input: files.short(workshop.scaled(140e6)), half: files.short(workshop.scaled(70e6)) },
+      {
+        what: '5.6 kB records',
+        input: files.large(workshop.scaled(500e6)),
+        half: files.large(workshop.scaled(250e6)),
+      },
+      {
+        what: '46-byte records',
+        input: files.short(workshop.scaled(140e6)),
+        half: files.short(workshop.scaled(70e6)),
+      },
     ]
     for (const { what, input, half } of cases) {
       const dedupeAgainst = (completed: string): Promise<number> =>

@@ -46,13 +46,13 @@ async function demonstrate(): Promise<Row[]> {
   makeTools()
   const { server, url } = await startServer()
   try {
-    const pipeline =
+    const pipeline = (left: number): string =>
       `dedupe-completed -q --completed ${OUTPUT} '${questions}' | ` +
       `fanout-complete --url ${url} --clock-speed ${SPEED} -c 32 --idle-timeout 60s ` +
-      `--progress-every 60s --total ${lines(questions)} >> ${OUTPUT}`
+      `--progress-every 60s --total ${left} >> ${OUTPUT}`
 
     say('1. The first run, killed (SIGKILL) when half is done')
-    await killHalfway(run(pipeline))
+    await killHalfway(run(pipeline(lines(questions))))
     tearLastLine()
 
     say('2. Repair: what a killed writer or a power cut leaves')
@@ -60,7 +60,7 @@ async function demonstrate(): Promise<Row[]> {
 
     say('3. The same pipeline again: what is answered is not asked again')
     const before = lines(join(folder, OUTPUT))
-    const again = await finished(run(pipeline))
+    const again = await finished(run(pipeline(lines(questions) - before)))
 
     say('4. Is the file right?')
     const valid = await finished(

@@ -17,9 +17,10 @@ const WORDS: Record<string, readonly string[]> = {
     'ответ на этот вопрос находится если посчитать каждый шаг который мы сделали и разделить его на части'.split(
       ' ',
     ),
-  chinese: '这个问题的答案 可以通过计算 每一步 得到，然后 分成几个部分。 我们 还需要 检查 结果 是否正确'.split(
-    ' ',
-  ),
+  chinese:
+    '这个问题的答案 可以通过计算 每一步 得到，然后 分成几个部分。 我们 还需要 检查 结果 是否正确'.split(
+      ' ',
+    ),
 }
 /** Languages by how often they come. */
 const MIX = ['english', 'english', 'english', 'english', 'english', 'code', 'russian', 'chinese']

@@ -58,7 +58,10 @@ function judged({ ratio, target, goal }: Row): { text: string; verdict: string }
     const verdict = ratio >= target.atLeast ? 'yes' : 'NO'
     return { text: `>= ${significant(target.atLeast)}`, verdict }
   }
-  return { text: `<= ${significant(target.atMost)}`, verdict: ratio <= target.atMost ? 'yes' : 'NO' }
+  return {
+    text: `<= ${significant(target.atMost)}`,
+    verdict: ratio <= target.atMost ? 'yes' : 'NO',
+  }
 }
 
 /** Three digits that say something: 0.0556, 1.24, 17.3, 4,210. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer, Usage } from './answer.ts'
 import type { Failure } from './failure.ts'
-import type { InputRecord } from './record.ts'
+import type { InputRecord, SourceLine } from './record.ts'
 
 /** What is recorded of the way an answer came. */
 export interface Provenance {
@@ -102,8 +102,7 @@ export interface FailedRecord {
   elapsedMs: number
   /** Finished turns of a conversation, each message as JSON text. */
   finishedTurns: readonly string[]
-  /** The input line: JSON goes in as it is, anything else as text or base64. */
-  input: { json: string } | { text: string } | { base64: string }
+  input: SourceLine
 }
 
 /** A line of the failures file, newline included; fanout-complete takes it as input again. */
@@ -126,7 +125,7 @@ export function failureLine(failed: FailedRecord): string {
   )
 }
 
-function inputMember(input: FailedRecord['input']): string {
+function inputMember(input: SourceLine): string {
   if ('json' in input) return `"input":${input.json}`
   if ('text' in input) return `"input_text":${JSON.stringify(input.text)}`
   return `"input_base64":"${input.base64}"`

@@ -34,9 +34,14 @@ export interface RecordRules {
   send: Buffer[]
 }
 
+/** An input line as a failure keeps it: JSON as it is, anything else as text or base64. */
+export type SourceLine = { json: string } | { text: string } | { base64: string }
+
 /** A record that cannot be asked; the message says why and what to do. */
 export class RecordError extends Error {
   readonly code: string
+  /** Where the line was a failure record: the line that it stands for, and under which id. */
+  standsFor: { idToken: string; input: SourceLine } | undefined
 
   constructor(code: string, message: string) {
     super(message)
@@ -54,6 +59,8 @@ const ID = Buffer.from('id')
 const STATUS = Buffer.from('status')
 const ERROR = Buffer.from('error')
 const INPUT = Buffer.from('input')
+const INPUT_TEXT = Buffer.from('input_text')
+const INPUT_BASE64 = Buffer.from('input_base64')
 const URL_NAME = Buffer.from('url')
 const METHOD = Buffer.from('method')
 const ROLE = Buffer.from('role')
@@ -74,30 +81,53 @@ export function readRecord(
   }
   scanner.value(range.start)
   const failed = failureInput(scanner, bytes)
-  if (failed !== undefined) {
-    scanner.value(failed.input.start)
-    return { ...ownRecord(scanner, bytes, failed.input, rules), ...identity(bytes, failed.id) }
+  if (failed === undefined) return ownRecord(scanner, bytes, range, rules)
+  try {
+    return { ...failedRecord(scanner, bytes, failed.input, rules), ...identity(bytes, failed.id) }
+  } catch (error) {
+    if (error instanceof RecordError) {
+      error.standsFor = { idToken: text(bytes, failed.id), input: failed.line }
+    }
+    throw error
   }
-  return ownRecord(scanner, bytes, range, rules)
 }
 
-/** The id and the input of a failure record that the scanner has just read. */
-function failureInput(
-  scanner: JsonScanner,
-  bytes: Buffer,
-): { id: ValueRange; input: ValueRange } | undefined {
+interface FailureInput {
+  id: ValueRange
+  /** Undefined where the failed line was no JSON. */
+  input: ValueRange | undefined
+  line: SourceLine
+}
+
+/** What the failure record stands for that the scanner has just read; undefined where it is none. */
+function failureInput(scanner: JsonScanner, bytes: Buffer): FailureInput | undefined {
   const id = findMember(scanner, bytes, ID)
-  const input = findMember(scanner, bytes, INPUT)
   const error = findMember(scanner, bytes, ERROR)
   if (id === undefined || error === undefined || bytes[error.start] !== 0x7b) return undefined
   if (stringAt(bytes, findMember(scanner, bytes, STATUS)) !== 'error') return undefined
+  const input = findMember(scanner, bytes, INPUT)
+  if (input !== undefined) return { id, input, line: { json: text(bytes, input) } }
+  const own = stringAt(bytes, findMember(scanner, bytes, INPUT_TEXT))
+  if (own !== undefined) return { id, input, line: { text: own } }
+  const base64 = stringAt(bytes, findMember(scanner, bytes, INPUT_BASE64))
+  return base64 === undefined ? undefined : { id, input, line: { base64 } }
+}
+
+/** The record that a failure record holds. */
+function failedRecord(
+  scanner: JsonScanner,
+  bytes: Buffer,
+  input: ValueRange | undefined,
+  rules: RecordRules,
+): InputRecord {
   if (input === undefined) {
     throw new RecordError('bad-input', 'the failed line was no JSON: mend it where it came from')
   }
   if (bytes[input.start] !== 0x7b) {
     throw new RecordError('no-prompt', 'the failed line was no JSON object')
   }
-  return { id, input }
+  scanner.value(input.start)
+  return ownRecord(scanner, bytes, input, rules)
 }
 
 function ownRecord(

@@ -109,23 +109,21 @@ describe('accounting', () => {
       assert.equal(value('vllm:request_queue_time_seconds_bucket', '+Inf'), 3)
     }))
 
-  it('counts preemptions, and answers are whole all the same', () =>
-    withServer({ ...QUICK, lengthSigma: 0, kvCacheTokens: 120 }, async (server) => {
+  it('counts preemptions, and answers are whole all the same', () => {
+    const options = { ...QUICK, speed: 50, meanTokens: 400, lengthSigma: 0, kvCacheTokens: 900 }
+    return withServer(options, async (server) => {
       const bodies = Array.from({ length: 8 }, (_, i) => chatBody(`p${i}`))
-      await Promise.all(
-        bodies.map(async (body) => {
-          const response = await post(server, '/chat/completions', { ...body, ...STREAM })
-          assert.deepEqual(
-            joinStream(await response.text()),
-            expectedAnswer(body, { ...QUICK, lengthSigma: 0 }),
-          )
-        }),
-      )
+      const ask = async (body: Record<string, unknown>): Promise<void> => {
+        const response = await post(server, '/chat/completions', { ...body, ...STREAM })
+        assert.deepEqual(joinStream(await response.text()), expectedAnswer(body, options))
+      }
+      await Promise.all(bodies.map(ask))
       const { scheduler, tokens } = server.stats()
       assert.ok(scheduler.preemptions > 0)
       assert.equal((await metrics(server))('vllm:num_preemptions_total'), scheduler.preemptions)
-      assert.equal(tokens.delivered, 320)
-    }))
+      assert.equal(tokens.delivered, 3_200)
+    })
+  })
 
   it('peak concurrency is what was open at once', () =>
     withServer({ ...QUICK, maxNumSeqs: 4 }, async (server) => {

@@ -41,9 +41,9 @@ export class EntryReader {
       return { kind: 'record', file, line, record }
     } catch (error) {
       if (!(error instanceof RecordError)) throw error
-      const { code, message } = error
-      const key = this.#keyOf(start, valueEnd)
-      const input = { json: bytes.toString('utf8', start, valueEnd) }
+      const { code, message, standsFor } = error
+      const key = standsFor?.idToken ?? this.#keyOf(start, valueEnd)
+      const input = standsFor?.input ?? { json: bytes.toString('utf8', start, valueEnd) }
       return { kind: 'unusable', file, line, key, code, message, input }
     }
   }

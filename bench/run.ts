@@ -1,0 +1,100 @@
+/**
+ * Runs the benchmarks that are named, or all: `npm run bench -- [--quick] [--size MB] [NAME...]`.
+ * Prints a table of ratios to peers measured in the same run; nothing fails because of time.
+ */
+import { availableParallelism, cpus, loadavg } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { dedupe } from './dedupe.ts'
+import { fanout } from './fanout.ts'
+import { memory } from './memory.ts'
+import { repair } from './repair.ts'
+import { startup } from './startup.ts'
+import { streams } from './streams.ts'
+import type { Benchmark } from './support/benchmark.ts'
+import { Reporter } from './support/reporter.ts'
+import { Workshop } from './support/workshop.ts'
+import { validate } from './validate.ts'
+
+const BENCHMARKS: readonly Benchmark[] = [
+  startup,
+  validate,
+  dedupe,
+  repair,
+  fanout,
+  streams,
+  memory,
+]
+
+const FULL_SIZE = 500
+/** Above this share of the cores somebody else is at work, and figures are worse than they should be. */
+const BUSY = 0.25
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    size: { type: 'string' },
+    quick: { type: 'boolean' },
+    dist: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  },
+})
+
+/** The benchmarks asked for. */
+function chosen(names: readonly string[]): readonly Benchmark[] {
+  const unknown = names.filter((name) => !BENCHMARKS.some((benchmark) => benchmark.name === name))
+  if (unknown.length > 0) throw new Error(`no such benchmark: ${unknown.join(', ')}`)
+  return names.length === 0 ? BENCHMARKS : BENCHMARKS.filter(({ name }) => names.includes(name))
+}
+
+/** Megabytes of the file of large records. */
+function size(): number {
+  const megabytes = Number(values.size ?? FULL_SIZE) / (values.quick ? 10 : 1)
+  if (!(megabytes > 0)) throw new Error(`--size '${values.size}' is no number of megabytes`)
+  return megabytes
+}
+
+function help(): string {
+  const list = BENCHMARKS.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`)
+  return `Usage: npm run bench -- [options] [NAME...]
+
+  --size MB    size of the file of large records, others in proportion (default ${FULL_SIZE})
+  --quick      a tenth of all sizes
+  --dist DIR   measure the binaries in DIR/bin (default dist)
+
+${list.join('\n')}
+`
+}
+
+/** What the figures were measured on. */
+function machine(): string {
+  const load = loadavg()[0]!
+  const busy = load > availableParallelism() * BUSY ? ' (OTHER WORK IS RUNNING: expect noise)' : ''
+  const cpu = cpus()[0]?.model ?? 'unknown processor'
+  return `Node ${process.version}, ${availableParallelism()} x ${cpu}, load ${load.toFixed(2)}${busy}`
+}
+
+async function run(benchmarks: readonly Benchmark[]): Promise<void> {
+  const breakOff = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => breakOff.abort())
+  const dist = values.dist ?? fileURLToPath(new URL('../dist', import.meta.url))
+  const workshop = new Workshop({ size: size(), dist, signal: breakOff.signal })
+  const reporter = new Reporter()
+  const where = machine()
+  process.stderr.write(`${where}\n`)
+  try {
+    for (const benchmark of benchmarks) {
+      reporter.begin(benchmark.name, benchmark.summary)
+      await benchmark.run(reporter, workshop)
+    }
+  } catch (error) {
+    if (!breakOff.signal.aborted) throw error
+    process.exitCode = 130
+  } finally {
+    workshop.remove()
+    process.stdout.write(`\n${where}, --size ${workshop.size}\n\n${reporter.text()}`)
+  }
+}
+
+if (values.help) process.stdout.write(help())
+else await run(chosen(positionals))
