@@ -27,6 +27,7 @@ const BENCHMARKS: readonly Benchmark[] = [
 ]
 
 const FULL_SIZE = 500
+const PATIENCE = 2
 /** Above this share of the cores somebody else is at work, and figures are worse than they should be. */
 const BUSY = 0.25
 
@@ -36,6 +37,7 @@ const { values, positionals } = parseArgs({
     size: { type: 'string' },
     quick: { type: 'boolean' },
     dist: { type: 'string' },
+    patience: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   },
 })
@@ -47,11 +49,10 @@ function chosen(names: readonly string[]): readonly Benchmark[] {
   return names.length === 0 ? BENCHMARKS : BENCHMARKS.filter(({ name }) => names.includes(name))
 }
 
-/** Megabytes of the file of large records. */
-function size(): number {
-  const megabytes = Number(values.size ?? FULL_SIZE) / (values.quick ? 10 : 1)
-  if (!(megabytes > 0)) throw new Error(`--size '${values.size}' is no number of megabytes`)
-  return megabytes
+function positive(name: 'size' | 'patience', otherwise: number): number {
+  const number = Number(values[name] ?? otherwise)
+  if (!(number > 0)) throw new Error(`--${name}: '${values[name]}' is no number above 0`)
+  return number
 }
 
 function help(): string {
@@ -61,6 +62,7 @@ function help(): string {
   --size MB    size of the file of large records, others in proportion (default ${FULL_SIZE})
   --quick      a tenth of all sizes
   --dist DIR   measure the binaries in DIR/bin (default dist)
+  --patience S seconds that each run waits for a moment in which nothing else runs (default ${PATIENCE})
 
 ${list.join('\n')}
 `
@@ -78,7 +80,13 @@ async function run(benchmarks: readonly Benchmark[]): Promise<void> {
   const breakOff = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => breakOff.abort())
   const dist = values.dist ?? fileURLToPath(new URL('../dist', import.meta.url))
-  const workshop = new Workshop({ size: size(), dist, signal: breakOff.signal })
+  const size = positive('size', FULL_SIZE) / (values.quick ? 10 : 1)
+  const workshop = new Workshop({
+    size,
+    dist,
+    patience: positive('patience', PATIENCE),
+    signal: breakOff.signal,
+  })
   const reporter = new Reporter()
   const where = machine()
   process.stderr.write(`${where}\n`)
@@ -92,7 +100,9 @@ async function run(benchmarks: readonly Benchmark[]): Promise<void> {
     process.exitCode = 130
   } finally {
     workshop.remove()
-    process.stdout.write(`\n${where}, --size ${workshop.size}\n\n${reporter.text()}`)
+    const { disturbed } = workshop.quiet
+    if (disturbed > 0) reporter.note(`${disturbed} runs began while something else was running`)
+    process.stdout.write(`\n${where}, --size ${size}\n\n${reporter.text()}`)
   }
 }
 

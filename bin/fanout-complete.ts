@@ -8,6 +8,7 @@ import {
   flag,
   list,
   number,
+  percent,
   size,
   text,
   texts,
@@ -35,7 +36,8 @@ export const command = defineCommand({
     url: texts({
       group: 'Server',
       metavar: 'URL',
-      describe: 'Base URL of the API',
+      describe:
+        'Base URL of the API; several share the work, the one with the fewest open requests first',
       defaultText: '$OPENAI_BASE_URL, else http://127.0.0.1:8000/v1',
     }),
     model: text({
@@ -131,6 +133,18 @@ export const command = defineCommand({
       defaultText: '128',
       describe: 'Requests open at a time',
     }),
+    rpm: count({
+      group: 'Pace',
+      otherwise: undefined,
+      min: 1,
+      describe: 'Requests in any minute at most, over all servers',
+    }),
+    tpm: count({
+      group: 'Pace',
+      otherwise: undefined,
+      min: 1,
+      describe: 'Tokens, of prompts and answers, in any minute at most',
+    }),
     connectTimeout: duration({
       group: 'Pace',
       otherwise: 10_000,
@@ -161,6 +175,20 @@ export const command = defineCommand({
       defaultText: '5',
       describe:
         'Further attempts, after pauses of 1 s to 60 s with full jitter or as the server says',
+    }),
+    retryBudget: percent({
+      group: 'Pace',
+      otherwise: 0.5,
+      defaultText: '50%',
+      describe:
+        'Retries per request over the run; more of them wait, so that a sick server is not buried',
+    }),
+    maxAnswer: size({
+      group: 'Pace',
+      otherwise: 128 * 1024 * 1024,
+      min: 1,
+      defaultText: '128M',
+      describe: 'Give up an answer of more bytes than this, decompressed',
     }),
     maxOutage: duration({
       group: 'Pace',

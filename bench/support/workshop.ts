@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Quiet } from './quiet.ts'
 import { type Finished, type ProcessOptions, runProcess } from './run-process.ts'
 import { SampleFiles } from './sample-files.ts'
 
@@ -12,6 +13,8 @@ export interface WorkshopOptions {
   size: number
   /** Folder with the compiled binaries in bin/. */
   dist: string
+  /** Seconds that a run waits for a moment in which nothing else runs. */
+  patience: number
   signal: AbortSignal
 }
 
@@ -23,14 +26,16 @@ export class Workshop {
   readonly folder: string
   readonly files: SampleFiles
   readonly signal: AbortSignal
+  readonly quiet: Quiet
   /** Megabytes of the file of large records. */
   readonly size: number
   #dist: string
 
-  constructor({ size, dist, signal }: WorkshopOptions) {
+  constructor({ size, dist, patience, signal }: WorkshopOptions) {
     this.folder = mkdtempSync(join(tmpdir(), 'completion-pipes-bench-'))
     this.files = new SampleFiles(this.folder)
     this.signal = signal
+    this.quiet = new Quiet(patience * 1000)
     this.size = size
     this.#dist = dist
   }
@@ -49,10 +54,12 @@ export class Workshop {
     return [process.execPath, join(this.#dist, 'bin', `${name}.js`), ...args]
   }
 
-  run(
+  /** Runs a command in a moment in which nothing else runs, if one comes. */
+  async run(
     command: readonly [string, ...string[]],
     options: Omit<ProcessOptions, 'signal'> = {},
   ): Promise<Finished> {
+    await this.quiet.moment()
     return runProcess(command, { ...options, signal: this.signal })
   }
 

@@ -1,4 +1,4 @@
-import { parseCount, parseDuration, parseNumber, parseSize } from '../core/quantity.ts'
+import { parseCount, parseDuration, parseNumber, parseShare, parseSize } from '../core/quantity.ts'
 import { usageError } from '../core/tool-error.ts'
 
 /** One option of a command: how it is spelt, what it takes, and what it becomes. */
@@ -101,6 +101,11 @@ export function number<T extends number | undefined>(words: NumberWords<T>): Opt
 /** A duration, in milliseconds; a bare number is seconds. */
 export function duration<T extends number | undefined>(words: NumberWords<T>): Option<number | T> {
   return quantity('TIME', 'a duration such as 30, 30s, 10m or 1500ms', parseDuration, words)
+}
+
+/** A share: `20%` or `0.2`. */
+export function percent<T extends number | undefined>(words: NumberWords<T>): Option<number | T> {
+  return quantity('P%', 'a share such as 20% or 0.2', parseShare, words)
 }
 
 /** A size in bytes. */

@@ -27,6 +27,7 @@ export const FAILURES = {
   'bad-messages': { retried: false, help: 'messages that end with the assistant' },
   'bad-batch-line': { retried: false, help: 'a batch line with a method or url that cannot be' },
   'bad-input': { retried: false, help: 'a failure record whose line was no JSON' },
+  'too-large': { retried: false, help: 'an answer of more than --max-answer' },
   'cut-by-length': { retried: false, help: 'finish_reason length, with --on-length fail' },
 } as const
 
@@ -43,6 +44,8 @@ export interface Failure {
   httpStatus?: number
   /** Milliseconds that the server asked to wait. */
   retryAfter?: number
+  /** Pieces of text that had come, about as many tokens: they are thrown away. */
+  pieces?: number
   /** What had come of the answer, in a stream. */
   partial?: { reasoning_content: string; content: string }
 }

@@ -31,6 +31,13 @@ export function parseNumber(text: string): number | undefined {
   return Number.isFinite(value) ? value : undefined
 }
 
+/** `20%` or `0.2` as a number from 0. */
+export function parseShare(text: string): number | undefined {
+  const value = parseNumber(text.replace(/%$/, ''))
+  if (value === undefined || value < 0) return undefined
+  return text.endsWith('%') ? value / 100 : value
+}
+
 /** A duration for people: `950 ms`, `12 s`, `2 m 5 s`, `1 h 4 m`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`

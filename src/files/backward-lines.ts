@@ -3,6 +3,8 @@ import type { FileHandle } from 'node:fs/promises'
 const FIRST_READ = 64 * 1024
 const READ = 1024 * 1024
 
+const GAP_MOST = 2 * READ
+
 /** Finds line beginnings from the end of a file towards its start, holding one piece at a time. */
 export class BackwardLines {
   #handle: FileHandle
@@ -32,12 +34,14 @@ export class BackwardLines {
 
   /**
    * The line that ends at `end`, its line feed excluded: where it begins, and where the first byte
-   * of it is that is no NUL.
+   * of it is that is no NUL. Neither a line feed before `floor` nor one before a gap of NULs longer
+   * than GAP_MOST is looked for, and then `lineStart` is -1: a hole is read at 0.2 to 5 GB/s.
    */
-  async lineBefore(end: number): Promise<{ lineStart: number; contentStart: number }> {
+  async lineBefore(end: number, floor = 0): Promise<{ lineStart: number; contentStart: number }> {
     let at = end
     let contentStart = end
     while (at > 0) {
+      if (at < floor || contentStart - at > GAP_MOST) return { lineStart: -1, contentStart }
       const piece = await this.#before(at)
       const lineFeed = piece.lastIndexOf(0x0a)
       const inLine = piece.subarray(lineFeed + 1)

@@ -40,13 +40,15 @@ export class LineWriter {
   #dirty = false
   #abandoned = false
   #stopSync: (() => void) | undefined
+  #syncing: Promise<void> | undefined
+  #syncFailure: unknown
 
   constructor(fd: number, name: string, options: LineWriterOptions) {
     this.#fd = fd
     this.#name = name
     this.#options = options
     if (options.regular && options.syncEvery > 0) {
-      this.#stopSync = options.clock.every(options.syncEvery, () => void this.#sync())
+      this.#stopSync = options.clock.every(options.syncEvery, () => this.#syncNow())
     }
   }
 
@@ -69,11 +71,21 @@ export class LineWriter {
     this.#abandoned = true
   }
 
-  /** Waits until all is written and synced. */
+  /**
+   * Waits until all is written and synced.
+   *
+   * @throws ToolError where it cannot be synced for good
+   */
   async close(): Promise<void> {
     this.#stopSync?.()
     await this.#running
+    await this.#syncing
+    if (this.#syncFailure !== undefined) throw this.#syncFailure
     await this.#sync()
+    while (this.#dirty && this.#options.regular && !this.#abandoned) {
+      await pause(RETRY_EVERY)
+      await this.#sync()
+    }
   }
 
   async #run(): Promise<void> {
@@ -121,6 +133,18 @@ export class LineWriter {
         } else throw ioError(error, this.#name, 'write')
       }
     }
+  }
+
+  /** Begins a sync unless one is under way; its error is that of the next write. */
+  #syncNow(): void {
+    this.#syncing ??= this.#sync()
+      .catch((error: unknown) => {
+        this.#syncFailure = error
+        this.#failure ??= error
+      })
+      .finally(() => {
+        this.#syncing = undefined
+      })
   }
 
   async #sync(): Promise<void> {

@@ -20,7 +20,7 @@ const HEAD = 64 * 1024
 /** Valid records before the last line that are evidence, and how far back they are looked for. */
 const NEAR = 8
 const NEAR_LINES = 64
-const NEAR_BYTES = 16 * 1024 * 1024
+const NEAR_BYTES = 4 * 1024 * 1024
 
 /** Lines are counted for a removed piece where so much stands before it; else its line is null. */
 const COUNTED = 16 * 1024 * 1024
@@ -113,7 +113,7 @@ async function makePlan(handle: FileHandle, path: string, size: number): Promise
   const { lineStart, contentStart } = await lines.lineBefore(contentEnd)
   if (lineStart === contentEnd) return { ...asItIs, length: contentEnd }
   const bytes = await readRange(handle, contentStart, contentEnd)
-  const near = await nearRecords(handle, lines, lineStart)
+  const near = lineStart < 0 ? [] : await nearRecords(handle, lines, lineStart)
   if (near === undefined) {
     const message = 'no line before the last one is JSON: look at it with --check'
     throw refusal(path, 'no-record', message, EXIT.data)
@@ -123,8 +123,10 @@ async function makePlan(handle: FileHandle, path: string, size: number): Promise
   const { records, torn } = parts
   if (records.length > 2 || parts.glued) return { ...asItIs, needsSplit: true }
   const [, recordEnd] = records
-  const length = recordEnd === undefined ? lineStart : contentStart + recordEnd
-  const plan = { ...asItIs, length, newline: recordEnd !== undefined }
+  // Behind a gap of NULs whose beginning was not looked for, a newline makes a blank line of them.
+  const newline = recordEnd !== undefined || lineStart < 0
+  const length = newline ? contentStart + (recordEnd ?? 0) : lineStart
+  const plan = { ...asItIs, length, newline }
   if (torn === undefined) return plan
   return {
     ...plan,
@@ -132,7 +134,7 @@ async function makePlan(handle: FileHandle, path: string, size: number): Promise
       start: contentStart + torn.start,
       bytes: bytes.subarray(torn.start, torn.end),
       code: tornCode(bytes, parts),
-      line: await lineNumber(handle, lineStart),
+      line: lineStart < 0 ? null : await lineNumber(handle, lineStart),
     },
   }
 }
@@ -196,8 +198,9 @@ async function nearRecords(
   let sawBad = false
   let stop = end
   for (let count = 0; count < NEAR_LINES && stop > 0 && found.length < NEAR; count++) {
-    const { lineStart, contentStart } = await lines.lineBefore(stop - 1)
-    if (end - contentStart > NEAR_BYTES) break
+    const floor = end - NEAR_BYTES
+    const { lineStart, contentStart } = await lines.lineBefore(stop - 1, floor)
+    if (contentStart < floor) break
     const bytes = await readRange(handle, contentStart, stop - 1)
     const length = stop - 1 - contentStart
     scanner.use(bytes)

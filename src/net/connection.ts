@@ -1,4 +1,5 @@
-import { Client, type Dispatcher } from 'undici'
+import { rootCertificates } from 'node:tls'
+import { Client, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 
 /** How connections to one server are made. */
 export interface ConnectionSettings {
@@ -6,8 +7,16 @@ export interface ConnectionSettings {
   origin: string
   /** Idle connections are closed after this many milliseconds of wall time. */
   keepAlive: number
-  /** PEM text of further certificate authorities. */
+  /** PEM text of certificate authorities that are trusted beside the usual ones. */
   ca: string | undefined
+  /** Proxies by the usual variables; undefined where none is set. */
+  proxy: ProxySettings | undefined
+}
+
+export interface ProxySettings {
+  httpProxy: string
+  httpsProxy: string
+  noProxy: string
 }
 
 /** TCP keep-alive probes begin after this silence: NATs drop flows after a few minutes. */
@@ -16,19 +25,20 @@ const TCP_KEEP_ALIVE_DELAY = 30_000
 /**
  * One connection at most, for one request at a time: a slot of the concurrency limit owns it. A
  * `Client` of undici per slot is faster than a `Pool`, whose search for a free connection grows with
- * their number. undici's own limits of 300 s are off: the budgets are ours (deadlines.ts).
+ * their number. undici's own limits of 300 s are off: the budgets are ours (deadlines.ts). undici
+ * follows no redirects, so a key never goes to another host.
  */
 export class Connection {
   #settings: ConnectionSettings
-  #client: Client | undefined
+  #client: Dispatcher | undefined
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
-    this.#client ??= this.#open()
-    this.#client.dispatch(options, handler)
+    this.#client ??= open(this.#settings)
+    this.#client.dispatch({ ...options, origin: this.#settings.origin }, handler)
   }
 
   /** Ends whatever is under way, with `error`; the next request opens a new connection. */
@@ -43,21 +53,33 @@ export class Connection {
     this.#client = undefined
     void client?.destroy()
   }
+}
 
-  #open(): Client {
-    const { origin, keepAlive, ca } = this.#settings
-    return new Client(origin, {
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: keepAlive,
-      keepAliveMaxTimeout: keepAlive,
-      pipelining: 1,
-      connect: {
-        timeout: 0,
-        keepAlive: true,
-        keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY,
-        ...(ca === undefined ? {} : { ca }),
-      },
-    })
+function open({ origin, keepAlive, ca, proxy }: ConnectionSettings): Dispatcher {
+  const options = {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: keepAlive,
+    keepAliveMaxTimeout: keepAlive,
+    pipelining: 1,
+    connect: {
+      timeout: 0,
+      keepAlive: true,
+      keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY,
+      ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
+    },
   }
+  return proxy === undefined
+    ? new Client(origin, options)
+    : new EnvHttpProxyAgent({ ...options, ...proxy, connections: 1 })
+}
+
+/** The proxies that the environment names, lower case first, as curl reads them. */
+export function proxyOf(
+  env: Readonly<Record<string, string | undefined>>,
+): ProxySettings | undefined {
+  const httpProxy = env.http_proxy || env.HTTP_PROXY || ''
+  const httpsProxy = env.https_proxy || env.HTTPS_PROXY || ''
+  if (httpProxy === '' && httpsProxy === '') return undefined
+  return { httpProxy, httpsProxy, noProxy: env.no_proxy || env.NO_PROXY || '' }
 }

@@ -23,6 +23,8 @@ export interface Watched {
 
 /** One look at all open requests costs microseconds; a timer per request costs one each. */
 const SWEEP_EVERY = 250
+/** Of wall time: a timer that is asked for more often is always late, and every sweep void. */
+const SHORTEST_SWEEP = 25
 
 /**
  * Watches the time budgets of all open requests with one timer. Its clock stands still while this
@@ -32,16 +34,19 @@ const SWEEP_EVERY = 250
 export class Deadlines {
   #clock: Clock
   #budgets: Budgets
+  #sweepEvery: number
   #watched = new Set<Watched>()
   #lost = 0
   #lastSweep: number
   #stop: () => void
 
-  constructor(clock: Clock, budgets: Budgets) {
+  /** @param speed how many times faster than the wall the clock runs */
+  constructor(clock: Clock, budgets: Budgets, speed = 1) {
     this.#clock = clock
     this.#budgets = budgets
+    this.#sweepEvery = Math.max(SWEEP_EVERY, SHORTEST_SWEEP * speed)
     this.#lastSweep = clock.now()
-    this.#stop = clock.every(SWEEP_EVERY, () => this.sweep())
+    this.#stop = clock.every(this.#sweepEvery, () => this.sweep())
   }
 
   /** Milliseconds in which this process could do its part. */
@@ -60,10 +65,10 @@ export class Deadlines {
   /** Ends the requests whose budget is used up. */
   sweep(): void {
     const now = this.#clock.now()
-    const late = now - this.#lastSweep - SWEEP_EVERY
+    const late = now - this.#lastSweep - this.#sweepEvery
     this.#lastSweep = now
     // Two missed turns: the loop was blocked, and what the servers sent meanwhile is still unread.
-    if (late > SWEEP_EVERY) {
+    if (late > this.#sweepEvery) {
       this.#lost += late
       return
     }

@@ -9,10 +9,11 @@ import {
   type Flaw,
   isFlaw,
 } from '../core/answer.ts'
-import { type Failure, isRetriedStatus, networkFailure } from '../core/failure.ts'
+import { FAILURES, type Failure, isRetriedStatus, networkFailure } from '../core/failure.ts'
 import { formatDuration } from '../core/quantity.ts'
 import type { ApiRequest } from '../core/request.ts'
 import { retryAfterOf, shouldRetryOf } from '../core/retry-policy.ts'
+import { BodyDecoder } from './body-decoder.ts'
 import type { Connection } from './connection.ts'
 import type { Deadlines, TimeoutCode, Watched } from './deadlines.ts'
 import { EventStream } from './event-stream.ts'
@@ -39,6 +40,10 @@ export interface ExchangeContext {
   basePath: string
   /** Milliseconds since 1970, for a Retry-After date. */
   date: () => number
+  /** Bytes of a body at most, after decompression. */
+  maxAnswer: number
+  /** Told of the headers of any reply. */
+  onHeaders: (headers: IncomingHttpHeaders) => void
   /** Whether the body is handed on as it is (batch lines). */
   raw: boolean
 }
@@ -64,6 +69,8 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #events: EventStream | undefined
   #collector = new AnswerCollector()
   #chunks: Buffer[] = []
+  #length = 0
+  #decoder: BodyDecoder | undefined
   #firstTokenAt: number | undefined
 
   constructor(request: ApiRequest, context: ExchangeContext, resolve: (outcome: Outcome) => void) {
@@ -97,34 +104,29 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     this.#status = status
     this.#headers = headers
     this.lastByteAt = this.#context.deadlines.now()
+    this.#context.onHeaders(headers)
     const type = headers['content-type']
     if (status === 200 && this.#request.stream && type?.startsWith('text/event-stream')) {
       this.#events = new EventStream((data) => this.#collector.event(data))
     }
+    const encoding = headers['content-encoding']
+    this.#decoder = BodyDecoder.of(Array.isArray(encoding) ? encoding[0] : encoding, {
+      onBytes: (chunk) => this.#take(chunk),
+      onEnd: () => this.#end(),
+      onError: (error) =>
+        this.#refuse('not-json', `the answer cannot be decompressed: ${error.message}`),
+    })
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const now = this.#context.deadlines.now()
-    this.lastByteAt = now
-    if (this.#events !== undefined) this.#events.feed(chunk)
-    else this.#chunks.push(chunk)
-    if (this.hasFirstToken) return
-    // Keep-alive comments and a chunk with only a role are bytes but no token.
-    this.hasFirstToken = this.#events === undefined || this.#collector.started
-    if (this.hasFirstToken) this.#firstTokenAt = now
+    this.lastByteAt = this.#context.deadlines.now()
+    if (this.#decoder !== undefined) this.#decoder.feed(chunk)
+    else this.#take(chunk)
   }
 
   onResponseEnd(): void {
-    if (this.#events !== undefined) {
-      this.#events.end()
-      this.#settleAnswer(this.#collector.finish(true))
-      return
-    }
-    const body = Buffer.concat(this.#chunks).toString()
-    if (this.#request.stream && body.startsWith('data:')) return this.#unnamedStream(body)
-    if (this.#status < 200 || this.#status > 299) return this.#fail(this.#statusFailure(body))
-    if (this.#context.raw) return this.#settleRaw(body)
-    this.#settleAnswer(answerFromBody(body))
+    if (this.#decoder !== undefined) this.#decoder.end()
+    else this.#end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
@@ -144,6 +146,42 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     const reason = new Error(code)
     if (this.#controller) this.#controller.abort(reason)
     else this.#context.connection.abort(reason)
+  }
+
+  /** Takes decompressed bytes of the body. */
+  #take(chunk: Buffer): void {
+    if (this.#settled) return
+    this.#length += chunk.length
+    if (this.#length > this.#context.maxAnswer) {
+      const most = this.#context.maxAnswer
+      return this.#refuse('too-large', `the answer is larger than ${most} bytes (--max-answer)`)
+    }
+    if (this.#events !== undefined) this.#events.feed(chunk)
+    else this.#chunks.push(chunk)
+    if (this.hasFirstToken) return
+    // Keep-alive comments and a chunk with only a role are bytes but no token.
+    this.hasFirstToken = this.#events === undefined || this.#collector.started
+    if (this.hasFirstToken) this.#firstTokenAt = this.#context.deadlines.now()
+  }
+
+  /** The body is whole. */
+  #end(): void {
+    if (this.#settled) return
+    if (this.#events !== undefined) {
+      this.#events.end()
+      return this.#settleAnswer(this.#collector.finish(true))
+    }
+    const body = Buffer.concat(this.#chunks).toString()
+    if (this.#request.stream && body.startsWith('data:')) return this.#unnamedStream(body)
+    if (this.#status < 200 || this.#status > 299) return this.#fail(this.#statusFailure(body))
+    if (this.#context.raw) return this.#settleRaw(body)
+    this.#settleAnswer(answerFromBody(body))
+  }
+
+  /** Ends a reply that cannot be taken, and its connection. */
+  #refuse(code: 'not-json' | 'too-large', message: string): void {
+    this.#fail({ code, message, retryable: FAILURES[code].retried })
+    this.#controller?.abort(new Error(code))
   }
 
   /** A stream whose content type does not say so. */
@@ -184,8 +222,8 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #fail(failure: Failure): void {
     // What breaks after the finish_reason costs no answer: asking again would pay for it twice.
     if (this.#collector.complete) return this.#settleAnswer(this.#collector.finish(true))
-    const { content, reasoning_content } = this.#collector.partial
-    const partial = content || reasoning_content ? { partial: this.#collector.partial } : {}
+    const { partial: came, pieces } = this.#collector
+    const partial = pieces > 0 ? { partial: came, pieces } : {}
     const status = this.#status > 0 ? { httpStatus: this.#status } : {}
     this.#settle({
       kind: 'failure',
@@ -197,6 +235,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #settle(outcome: Outcome): void {
     if (this.#settled) return
     this.#settled = true
+    this.#decoder?.destroy()
     this.#context.deadlines.forget(this)
     this.#resolve(outcome)
   }

@@ -13,16 +13,15 @@ export interface OutageOptions {
   onBegin: () => void
   /** @param duration milliseconds */
   onEnd: (duration: number) => void
+  onGone: () => void
 }
 
-/**
- * Tells a sick request from a sick server. All who ask while a question is under way share its
- * answer, and all wait together until the server is back.
- */
+/** Tells a sick request from a sick server, and asks a sick server again until it is back. */
 export class OutageWatch {
+  /** An outage is on. */
+  on = false
   #options: OutageOptions
   #asking: Promise<boolean> | undefined
-  #outage: Promise<boolean> | undefined
   #cancelled = false
   #cancelPause: (() => void) | undefined
 
@@ -30,50 +29,48 @@ export class OutageWatch {
     this.#options = options
   }
 
-  /** Whether an outage is on. */
-  get on(): boolean {
-    return this.#outage !== undefined
-  }
-
   /**
-   * Asks after a request that failed: is it the server? If so, waits until it is back.
+   * Asks after a request that failed: is it the server? All who ask while a question is under way
+   * share its answer.
    *
-   * @returns 'well' where the server is well and the failure counts; 'over' after an outage; 'gone'
-   *   where it did not come back in time
+   * @returns 'well' where the failure counts, 'out' where it is the outage's
    */
-  async ask(): Promise<'well' | 'over' | 'gone'> {
-    if (this.#outage === undefined) {
-      this.#asking ??= this.#options.probe().finally(() => {
-        this.#asking = undefined
-      })
-      if (await this.#asking) return 'well'
-      this.#outage ??= this.#waitUntilBack().finally(() => {
-        this.#outage = undefined
-      })
-    }
-    return (await this.#outage) ? 'over' : 'gone'
+  async ask(): Promise<'well' | 'out'> {
+    if (this.on) return 'out'
+    this.#asking ??= this.#options.probe().finally(() => {
+      this.#asking = undefined
+    })
+    const well = await this.#asking
+    if (well) return 'well'
+    this.begin()
+    return 'out'
   }
 
-  /** Stops waiting: the run ends. */
+  /** Takes the server for out, and waits for it in the background. */
+  begin(): void {
+    if (this.on || this.#cancelled) return
+    this.on = true
+    this.#options.onBegin()
+    void this.#waitUntilBack()
+  }
+
+  /** Stops asking: the run ends. */
   cancel(): void {
     this.#cancelled = true
     this.#cancelPause?.()
   }
 
-  async #waitUntilBack(): Promise<boolean> {
-    const { clock, maxOutage, probe, onBegin, onEnd } = this.#options
+  async #waitUntilBack(): Promise<void> {
+    const { clock, maxOutage, probe, onEnd, onGone } = this.#options
     const began = clock.now()
-    onBegin()
     for (let pause = FIRST_PAUSE; !this.#cancelled; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       const left = maxOutage - (clock.now() - began)
-      if (left <= 0) return false
+      if (left <= 0) return onGone()
       await this.#pause(Math.min(pause, left))
-      if (!this.#cancelled && (await probe())) {
-        onEnd(clock.now() - began)
-        return true
-      }
+      if (this.#cancelled || !(await probe())) continue
+      this.on = false
+      return onEnd(clock.now() - began)
     }
-    return false
   }
 
   #pause(ms: number): Promise<void> {

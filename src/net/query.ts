@@ -5,6 +5,12 @@ import { Connection, type ConnectionSettings } from './connection.ts'
 /** The reply to a small GET. */
 export type QueryReply = { status: number; body: string } | { failure: Failure }
 
+/**
+ * The limit is counted in so many beats: a process that was stopped or blocked misses all of them
+ * but one, and finds the reply when it goes on.
+ */
+const BEATS = 10
+
 /** More than this of a reply is not read. */
 const LONGEST_BODY = 4 * 1024 * 1024
 
@@ -22,14 +28,16 @@ export function query(
   const connection = new Connection(settings)
   return new Promise((resolve) => {
     const settle = (reply: QueryReply): void => {
-      clearTimeout(timer)
+      clearInterval(timer)
       resolve(reply)
       connection.close()
     }
-    const timer = setTimeout(() => {
+    let beats = 0
+    const timer = setInterval(() => {
+      if (++beats < BEATS) return
       const message = `no answer within ${timeout / 1000} s`
       settle({ failure: { code: 'timeout', message, retryable: true } })
-    }, timeout)
+    }, timeout / BEATS)
     const chunks: Buffer[] = []
     let length = 0
     let status = 0

@@ -43,7 +43,7 @@ export class Engine {
   open<T extends Job>(spec: SequenceSpec, makeJob: (sequence: Sequence) => T): T {
     const job = makeJob(this.scheduler.add(spec, this.#clock.now()))
     this.#jobs.add(job)
-    if (this.#timer === undefined) this.#arm(false)
+    if (this.#timer === undefined) this.#arm(false, 0)
     return job
   }
 
@@ -64,19 +64,27 @@ export class Engine {
   }
 
   #tick(): void {
+    const begun = performance.now()
     const now = this.#clock.now()
     this.scheduler.advance(now)
     let lagging = false
     for (const job of this.#jobs) {
       if (job.pump(now)) lagging = true
     }
-    this.#arm(lagging)
+    this.#arm(lagging, performance.now() - begun)
   }
 
-  #arm(lagging: boolean): void {
+  /**
+   * @param busy how long the tick took, in wall time. Node counts timers from the beginning of the
+   *   loop's turn: without it, long ticks would follow each other at once, with one accepted
+   *   connection between them (libuv accepts one a turn), and 2,000 clients took a minute to get in
+   */
+  #arm(lagging: boolean, busy: number): void {
     const stepAt = this.scheduler.nextStepAt ?? Number.POSITIVE_INFINITY
     const step = this.#clock.toWall(stepAt - this.#clock.now())
-    const wait = lagging ? TICK_MS : Math.max(TICK_MS, Math.ceil(step))
-    this.#timer = Number.isFinite(wait) ? setTimeout(() => this.#tick(), wait) : undefined
+    const wait = lagging ? TICK_MS : Math.max(TICK_MS, step)
+    this.#timer = Number.isFinite(wait)
+      ? setTimeout(() => this.#tick(), Math.ceil(wait + busy))
+      : undefined
   }
 }

@@ -66,14 +66,14 @@ export const records = fc
   .chain(([keys]) =>
     fc.array(
       fc
-        .tuple(...keys.map((key) => valueOf(key)))
+        .tuple(...keys.map((key) => memberOf(key)))
         .map((values) => `{${keys.map((key, i) => `"${key}":${values[i]}`).join(',')}}`),
       { minLength: 1, maxLength: 12 },
     ),
   )
 
 /** Values by key: those that may be objects are always objects or null, as in real files. */
-function valueOf(key: string): fc.Arbitrary<string> {
+function memberOf(key: string): fc.Arbitrary<string> {
   if (key === 'id') return fc.nat().map(String)
   if (key === 'text') return text.map((value) => JSON.stringify(value))
   if (key === 'messages') {

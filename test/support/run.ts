@@ -26,6 +26,8 @@ export interface RunOptions {
   stdin?: number
   stdout?: number
   env?: Record<string, string>
+  /** A shell script that ends with `exec "$0" "$@"`, to set limits for the process. */
+  shell?: string
   /** Called with the process as soon as it runs. */
   onStart?: (child: import('node:child_process').ChildProcess) => void
 }
@@ -39,7 +41,10 @@ export function executable(name: string): string {
 
 /** Runs a binary as a process of its own. */
 export async function run(name: string, args: readonly string[], options: RunOptions = {}) {
-  const child = spawn(process.execPath, [executable(name), ...args], {
+  const argv = [process.execPath, executable(name), ...args]
+  const [program, ...rest] =
+    options.shell === undefined ? argv : ['sh', '-c', options.shell, ...argv]
+  const child = spawn(program!, rest, {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
     stdio: [options.stdin ?? 'pipe', options.stdout ?? 'pipe', 'pipe'],

@@ -1,4 +1,5 @@
 import type { Usage } from '../../core/answer.ts'
+import { Histogram } from '../../core/histogram.ts'
 
 /** The counts of a run; `--stats` writes them, progress shows them. */
 export class Accounting {
@@ -23,8 +24,13 @@ export class Accounting {
   promptTokens = 0
   completionTokens = 0
   reasoningTokens = 0
-  /** Pieces of text that came in streams which then failed: tokens, roughly, thrown away. */
-  discardedPieces = 0
+  /** Requests that a server answered, also of records that are not finished. */
+  succeeded = 0
+  /** Pieces of text, about as many tokens, that came in streams which then failed. */
+  discardedTokens = 0
+  /** Milliseconds from dispatch, so without the time in our own queue. */
+  readonly latency = new Histogram()
+  readonly firstToken = new Histogram()
 
   addUsage(usage: Usage | undefined): void {
     this.promptTokens += numberOf(usage?.prompt_tokens)
@@ -51,8 +57,10 @@ export class Accounting {
         prompt: this.promptTokens,
         completion: this.completionTokens,
         reasoning: this.reasoningTokens,
+        discarded: this.discardedTokens,
       },
-      discarded_pieces: this.discardedPieces,
+      latency_ms: this.latency.summary(),
+      first_token_ms: this.firstToken.summary(),
     }
   }
 }

@@ -1,36 +1,34 @@
+import type { Answer } from '../../core/answer.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Failure } from '../../core/failure.ts'
+import { restByHeaders } from '../../core/rate-headers.ts'
 import type { ApiRequest } from '../../core/request.ts'
+import type { RetryBudget } from '../../core/retry-budget.ts'
 import { type RetrySettings, retryDelay } from '../../core/retry-policy.ts'
-import type { Slots } from '../../core/slots.ts'
-import type { Connection } from '../../net/connection.ts'
 import type { Deadlines } from '../../net/deadlines.ts'
 import { exchange, type Outcome } from '../../net/exchange.ts'
-import type { OutageWatch } from '../../net/outage.ts'
 import { type Accounting, increment } from './accounting.ts'
-import type { Server } from './server.ts'
+import type { EndpointPool, PooledEndpoint } from './endpoint-pool.ts'
 
 /** What became of a request after all its attempts. */
 export type Asked =
-  | {
-      kind: 'replied'
-      outcome: Exclude<Outcome, { kind: 'failure' }>
-      attempts: number
-      startedAt: number
-    }
+  | { kind: 'replied'; outcome: Replied; attempts: number; startedAt: number }
   | { kind: 'failed'; failure: Failure; attempts: number }
   | { kind: 'left' }
+
+type Replied = Exclude<Outcome, { kind: 'failure' }>
 
 export interface AskerOptions {
   clock: Clock
   random: () => number
   retry: RetrySettings
-  slots: Slots<Connection>
+  budget: RetryBudget
+  pool: EndpointPool
   deadlines: Deadlines
-  server: Server
-  outage: OutageWatch
+  /** Bytes of an answer at most, after decompression. */
+  maxAnswer: number
   accounting: Accounting
-  /** Ends the run: the server refuses it, or is gone. */
+  /** Ends the run: the server refuses it, or cannot be reached. */
   onFatal: (error: Error) => void
 }
 
@@ -54,18 +52,22 @@ export class Asker {
    * @param raw the body is handed on as it came (batch lines)
    */
   async ask(request: ApiRequest, goingOn: boolean, raw: boolean): Promise<Asked> {
-    const { accounting, clock, retry, random } = this.#options
+    const { accounting, clock, retry, budget, random } = this.#options
+    budget.request()
     let attempts = 1
     for (let first = goingOn; ; first = true) {
-      const startedAt = clock.date()
-      const outcome = await this.#attempt(request, first, raw)
-      if (outcome === undefined) return { kind: 'left' }
-      if (outcome.kind !== 'failure') return { kind: 'replied', outcome, attempts, startedAt }
+      const attempt = await this.#attempt(request, first, raw)
+      if (attempt === undefined) return { kind: 'left' }
+      const { outcome, endpoint, startedAt } = attempt
+      if (outcome.kind !== 'failure') {
+        this.#countReply(outcome)
+        return { kind: 'replied', outcome, attempts, startedAt }
+      }
       const { failure } = outcome
-      accounting.discardedPieces += outcome.timing.firstToken === undefined ? 0 : 1
-      const verdict = await this.#verdict(failure, request.path)
+      accounting.discardedTokens += failure.pieces ?? 0
+      const verdict = await this.#verdict(failure, request.path, endpoint)
       if (verdict === 'left') return { kind: 'left' }
-      if (verdict === 'over') {
+      if (verdict === 'outage') {
         accounting.outageRetries++
         continue
       }
@@ -75,6 +77,10 @@ export class Asker {
       accounting.retries++
       increment(accounting.retriesByCode, failure.code)
       await this.#pause(retryDelay(retry, attempts, failure.retryAfter, random))
+      for (let wait = budget.wait(clock.now()); wait > 0; wait = budget.wait(clock.now())) {
+        if (this.#stopped) break
+        await this.#pause(wait)
+      }
       attempts++
     }
   }
@@ -82,49 +88,72 @@ export class Asker {
   /** No retries any more: the run ends. */
   stop(): void {
     this.#stopped = true
-    this.#options.outage.cancel()
     for (const wake of this.#wakeAll) wake()
   }
 
-  async #attempt(request: ApiRequest, first: boolean, raw: boolean): Promise<Outcome | undefined> {
-    const { slots, deadlines, server, clock } = this.#options
-    const connection = await slots.acquire(first)
-    if (connection === undefined) return undefined
-    const outcome = await exchange(request, {
-      connection,
+  async #attempt(
+    request: ApiRequest,
+    first: boolean,
+    raw: boolean,
+  ): Promise<{ outcome: Outcome; endpoint: PooledEndpoint; startedAt: number } | undefined> {
+    const { pool, deadlines, clock, maxAnswer } = this.#options
+    const slot = await pool.acquire(first)
+    if (slot === undefined) return undefined
+    const { endpoint } = slot
+    const { server, counts } = endpoint
+    const startedAt = clock.date()
+    const reply = await exchange(request, {
+      connection: slot.connection,
       deadlines,
       headers: server.headers,
       basePath: server.endpoint.basePath,
       date: () => clock.date(),
+      maxAnswer,
       raw,
+      onHeaders: (headers) => {
+        server.seen = true
+        const rest = restByHeaders(headers)
+        if (rest > 0) endpoint.notBefore = Math.max(endpoint.notBefore, clock.now() + rest)
+      },
     })
-    slots.release(connection)
-    if (outcome.kind !== 'failure') server.seen = true
-    return outcome
+    const outcome = server.maskedOutcome(reply)
+    pool.release(slot, tokensOf(outcome))
+    if (outcome.kind === 'failure') counts.failed++
+    else counts.answered++
+    return { outcome, endpoint, startedAt }
+  }
+
+  #countReply({ timing }: Replied): void {
+    const { accounting } = this.#options
+    accounting.succeeded++
+    accounting.latency.add(timing.total)
+    if (timing.firstToken !== undefined) accounting.firstToken.add(timing.firstToken)
   }
 
   /** Whether a failed attempt counts, was an outage's, or ends the run. */
-  async #verdict(failure: Failure, path: string): Promise<'counts' | 'over' | 'left'> {
-    const { server, outage, accounting, onFatal } = this.#options
+  async #verdict(
+    failure: Failure,
+    path: string,
+    { server, outage }: PooledEndpoint,
+  ): Promise<'counts' | 'outage' | 'left'> {
+    const { pool, accounting, onFatal } = this.#options
     const { code, httpStatus } = failure
-    if (httpStatus !== undefined && REFUSALS.has(httpStatus) && accounting.answered === 0) {
+    if (httpStatus !== undefined && REFUSALS.has(httpStatus) && accounting.succeeded === 0) {
       onFatal(server.refusal(httpStatus, failure.message.replace(/^HTTP \d+:? ?/, ''), path))
       return 'left'
     }
-    if (code === 'dns' && !server.seen) {
+    const suspect = SUSPECT.has(code) || (code === 'dns' && !server.seen)
+    if (!suspect || this.#stopped) return 'counts'
+    if (!pool.seen && pool.endpoints.length === 1 && !(await server.isWell())) {
       onFatal(server.unreachable(failure.message))
       return 'left'
     }
-    if (!SUSPECT.has(code) || this.#stopped) return 'counts'
-    if (!server.seen && !(await server.isWell())) {
+    if ((await outage.ask()) === 'well') return 'counts'
+    if (!pool.seen && pool.allResting) {
       onFatal(server.unreachable(failure.message))
       return 'left'
     }
-    const answer = await outage.ask()
-    if (answer === 'well') return 'counts'
-    if (answer === 'over') return 'over'
-    if (!this.#stopped) onFatal(server.unreachable(`it did not come back (--max-outage)`))
-    return 'left'
+    return this.#stopped ? 'left' : 'outage'
   }
 
   #pause(ms: number): Promise<void> {
@@ -139,4 +168,15 @@ export class Asker {
       this.#wakeAll.add(done)
     })
   }
+}
+
+/** What a reply cost, for the limit of tokens a minute. */
+function tokensOf(outcome: Outcome): number {
+  if (outcome.kind === 'answer') return totalTokens(outcome.answer)
+  return outcome.kind === 'failure' ? (outcome.failure.pieces ?? 0) : 0
+}
+
+function totalTokens({ usage }: Answer): number {
+  const total = usage?.total_tokens
+  return typeof total === 'number' ? total : 0
 }

@@ -24,7 +24,11 @@ export interface FanoutOptions {
   noStream: boolean
 
   concurrency: number
+  rpm: number | undefined
+  tpm: number | undefined
   retries: number
+  retryBudget: number
+  maxAnswer: number
   connectTimeout: number
   firstTokenTimeout: number
   idleTimeout: number

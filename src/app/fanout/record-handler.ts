@@ -4,21 +4,15 @@ import type { Clock } from '../../core/clock.ts'
 import type { Failure } from '../../core/failure.ts'
 import { type FailedRecord, failureLine } from '../../core/output-record.ts'
 import { type InputRecord, RecordError } from '../../core/record.ts'
-import { RETRY_DEFAULTS } from '../../core/retry-policy.ts'
-import { Slots } from '../../core/slots.ts'
 import { ToolError } from '../../core/tool-error.ts'
-import { Connection } from '../../net/connection.ts'
-import { Deadlines } from '../../net/deadlines.ts'
-import { OutageWatch } from '../../net/outage.ts'
 import { type Accounting, increment } from './accounting.ts'
-import { Asker } from './asker.ts'
-import { Completer, type Completion } from './completer.ts'
+import type { Completer, Completion } from './completer.ts'
+import type { Engine } from './engine.ts'
 import type { Entry } from './entries.ts'
 import { Halt } from './halt.ts'
 import type { FanoutOptions } from './options.ts'
 import { OrderedOutput } from './ordered-output.ts'
 import type { Outputs } from './outputs.ts'
-import { Server } from './server.ts'
 import type { Stop } from './stop.ts'
 
 export interface HandlerParts {
@@ -26,8 +20,7 @@ export interface HandlerParts {
   accounting: Accounting
   stop: Stop
   outputs: Outputs
-  /** Members of every request body, as JSON text by name. */
-  parameters: ReadonlyMap<string, string>
+  engine: Engine
 }
 
 /** Takes each line of input to its end: answered, failed, skipped, or left where the run stops. */
@@ -35,13 +28,6 @@ export class RecordHandler {
   #context: Context
   #options: FanoutOptions
   #parts: HandlerParts
-  #server: Server
-  #connections: Connection[] = []
-  #slots: Slots<Connection>
-  #deadlines: Deadlines
-  #outage: OutageWatch
-  #asker: Asker
-  #completer: Promise<Completer> | undefined
   #ordered: OrderedOutput | undefined
   #halt: Halt
   #index = 0
@@ -50,48 +36,25 @@ export class RecordHandler {
   #idle: (() => void) | undefined
 
   constructor(context: Context, options: FanoutOptions, parts: HandlerParts) {
-    const { clock, stop, outputs, accounting } = parts
+    const { stop, outputs, accounting } = parts
     this.#context = context
     this.#options = options
     this.#parts = parts
-    this.#server = new Server(context, options)
-    this.#slots = new Slots(options.concurrency, () => this.#connect())
-    this.#deadlines = new Deadlines(clock, {
-      connect: options.connectTimeout,
-      firstToken: options.firstTokenTimeout,
-      idle: options.idleTimeout,
-      total: options.timeout,
-    })
-    this.#outage = this.#watchOutages()
-    this.#asker = new Asker({
-      clock,
-      random: context.random,
-      retry: { ...RETRY_DEFAULTS, retries: options.retries },
-      slots: this.#slots,
-      deadlines: this.#deadlines,
-      server: this.#server,
-      outage: this.#outage,
-      accounting,
-      onFatal: (error) => (this.#server.seen ? stop.endSoon(error) : stop.end(error)),
-    })
     this.#halt = new Halt(options.haltOnFailures, accounting, stop)
     if (options.keepOrder) this.#ordered = new OrderedOutput((line) => outputs.answers.write(line))
     stop.watch(
-      () => this.inFlight,
-      () => this.#stopAsking(),
-      () => this.#giveUp(),
+      () => 0,
+      () => {},
+      () => {
+        outputs.answers.abandon()
+        outputs.failures?.abandon()
+      },
     )
     outputs.onBlocked = (reason) => this.#outputBlocked(reason)
   }
 
-  /** Requests that are open now. */
-  get inFlight(): number {
-    return this.#slots.inUse
-  }
-
-  /** What holds the run up, if anything. */
+  /** Why answers cannot be written at the moment; undefined where they can. */
   get waiting(): string | undefined {
-    if (this.#outage.on) return `${this.#server.endpoint.url} is out`
     return this.#blocked
   }
 
@@ -113,15 +76,13 @@ export class RecordHandler {
     }
   }
 
-  /** Waits for what is under way, then closes the connections. */
+  /** Waits for what is under way. */
   async finish(): Promise<void> {
     if (this.#open > 0) {
       await new Promise<void>((resolve) => {
         this.#idle = resolve
       })
     }
-    this.#deadlines.stop()
-    for (const connection of this.#connections) connection.close()
   }
 
   async #deliver(index: number, line: string | undefined): Promise<void> {
@@ -220,26 +181,14 @@ export class RecordHandler {
     }
   }
 
-  /** The model is asked for when the first record comes: an empty input asks no server. */
+  /** Undefined where no server can be used: the run then ends. */
   async #ready(): Promise<Completer | undefined> {
-    this.#completer ??= this.#makeCompleter()
     try {
-      return await this.#completer
+      return await this.#parts.engine.completer()
     } catch (error) {
       this.#parts.stop.end(error as Error)
       return undefined
     }
-  }
-
-  async #makeCompleter(): Promise<Completer> {
-    const { endpoint, system, noStream, model } = this.#options
-    return new Completer(this.#asker, {
-      endpoint,
-      model: model ?? (await this.#server.onlyModel()),
-      system,
-      stream: !noStream,
-      parameters: this.#parts.parameters,
-    })
   }
 
   #isAnswered(record: InputRecord, completer: Completer): boolean {
@@ -277,7 +226,10 @@ export class RecordHandler {
 
   async #failed(failed: FailedRecord): Promise<void> {
     const { accounting, outputs } = this.#parts
-    const failure = { ...failed.failure, message: this.#server.masked(failed.failure.message) }
+    const failure = {
+      ...failed.failure,
+      message: this.#parts.engine.masked(failed.failure.message),
+    }
     accounting.failed++
     increment(accounting.failedByCode, failure.code)
     this.#context.report.line(this.#failureText({ ...failed, failure }))
@@ -298,55 +250,15 @@ export class RecordHandler {
     return failure.retryable ? this.#options.retries + 1 : 1
   }
 
-  #watchOutages(): OutageWatch {
-    const { clock, accounting } = this.#parts
-    const { report } = this.#context
-    const { url } = this.#server.endpoint
-    return new OutageWatch({
-      clock,
-      maxOutage: this.#options.maxOutage,
-      probe: () => this.#server.isWell(),
-      onBegin: () => {
-        accounting.outages++
-        this.#slots.hold('outage')
-        report.warning(
-          'the server is out: waiting until it is back, no attempt is lost',
-          'outage',
-          { file: url },
-        )
-      },
-      onEnd: (duration) => {
-        this.#slots.resume('outage')
-        report.note(`${url} is back after ${Math.round(duration / 1000)} s`)
-      },
-    })
-  }
-
-  #connect(): Connection {
-    const connection = new Connection(this.#server.connection)
-    this.#connections.push(connection)
-    return connection
-  }
-
-  #stopAsking(): void {
-    this.#slots.close()
-    this.#asker.stop()
-  }
-
-  #giveUp(): void {
-    this.#parts.outputs.answers.abandon()
-    for (const connection of this.#connections) connection.abort(new Error('the run was ended'))
-  }
-
   #outputBlocked(reason: string | undefined): void {
     this.#blocked = reason
     const { report } = this.#context
     if (reason === undefined) {
-      this.#slots.resume('output')
+      this.#parts.engine.pool.resume('output')
       report.note('the output can be written again')
       return
     }
-    this.#slots.hold('output')
+    this.#parts.engine.pool.hold('output')
     report.warning(
       `${reason}: answers are kept, no new requests until they can be written`,
       'output',

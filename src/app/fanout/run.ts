@@ -7,6 +7,7 @@ import type { TextLine } from '../../streams/split-lines.ts'
 import { concurrentStage, mapStage } from '../../streams/stage.ts'
 import { writeStats } from '../stats.ts'
 import { Accounting } from './accounting.ts'
+import { Engine } from './engine.ts'
 import { type Entry, EntryReader } from './entries.ts'
 import { countLines, inputLines } from './input-lines.ts'
 import type { FanoutOptions } from './options.ts'
@@ -30,14 +31,12 @@ export async function fanout(
   const accounting = new Accounting()
   const stop = new Stop(context, clock, options.drain)
   const outputs = await openOutputs(context, options, operands, clock, rules.key)
-  const handler = new RecordHandler(context, options, {
-    clock,
-    accounting,
-    stop,
-    outputs,
-    parameters,
+  const engine = new Engine(context, options, { clock, accounting, stop, parameters })
+  const handler = new RecordHandler(context, options, { clock, accounting, stop, outputs, engine })
+  const progress = startProgress(context, options, operands, clock, accounting, {
+    inFlight: () => engine.pool.inUse,
+    waiting: () => engine.waiting ?? handler.waiting,
   })
-  const progress = startProgress(context, options, operands, clock, accounting, handler)
   let exitCode: number = EXIT.ok
   try {
     const lines = inputLines(context, operands, options, (code) => {
@@ -46,9 +45,13 @@ export async function fanout(
     await readAll(lines, new EntryReader(rules), handler, stop, options)
   } finally {
     await handler.finish()
+    engine.close()
     progress.stop()
     await closeOutputs(outputs, stop)
-    await writeStats(context, options.stats, accounting)
+    await writeStats(context, options.stats, {
+      ...accounting.toJSON(),
+      endpoints: perEndpoint(engine),
+    })
   }
   summarise(context, options, accounting, stop)
   if (stop.fatal !== undefined) throw stop.fatal
@@ -82,7 +85,7 @@ function startProgress(
   operands: string[],
   clock: Clock,
   accounting: Accounting,
-  handler: RecordHandler,
+  live: { inFlight: () => number; waiting: () => string | undefined },
 ): Progress {
   let total = options.total
   if (total === undefined) {
@@ -98,10 +101,10 @@ function startProgress(
       total,
       errors: accounting.failed,
       retries: accounting.retries,
-      inFlight: handler.inFlight,
+      inFlight: live.inFlight(),
       completionTokens: accounting.completionTokens,
       answered: accounting.answered,
-      waiting: handler.waiting,
+      waiting: live.waiting(),
     }),
     live: !options.quiet && context.terminal !== undefined,
     columns: () => context.terminal?.columns ?? 80,
@@ -109,6 +112,15 @@ function startProgress(
   })
   context.onUsr1(() => progress.show())
   return progress
+}
+
+/** Counts by server, for --stats. */
+function perEndpoint(engine: Engine): Record<string, object> {
+  const entries = engine.pool.endpoints.map(({ server, counts, peak }) => [
+    server.endpoint.url,
+    { ...counts, peak_open: peak },
+  ])
+  return Object.fromEntries(entries) as Record<string, object>
 }
 
 async function closeOutputs(outputs: Outputs, stop: Stop): Promise<void> {

@@ -2,8 +2,9 @@ import type { Context } from '../../cli/command.ts'
 import { errorMessage, excerpt } from '../../core/answer.ts'
 import { usageError } from '../../core/tool-error.ts'
 import { readSecret, readText } from '../../files/secret.ts'
-import type { ConnectionSettings } from '../../net/connection.ts'
+import { type ConnectionSettings, proxyOf } from '../../net/connection.ts'
 import { type Endpoint, parseEndpoint, serverError } from '../../net/endpoint.ts'
+import type { Outcome } from '../../net/exchange.ts'
 import { query } from '../../net/query.ts'
 import type { FanoutOptions } from './options.ts'
 
@@ -24,10 +25,17 @@ export class Server {
   #key: string | undefined
   #timeout: number
 
+  /** The servers that the options or the environment name. */
+  static all(context: Context, options: FanoutOptions): Server[] {
+    const urls = options.url.length > 0 ? options.url : [context.env.OPENAI_BASE_URL || DEFAULT_URL]
+    const twice = urls.find((url, index) => urls.indexOf(url) !== index)
+    if (twice !== undefined) throw usageError(`--url ${twice} is given twice`)
+    return urls.map((url) => new Server(url, context, options))
+  }
+
   /** @throws ToolError for a URL, header or key file that cannot be */
-  constructor(context: Context, options: FanoutOptions) {
-    if (options.url.length > 1) throw usageError('--url may be given once')
-    this.endpoint = parseEndpoint(options.url[0] ?? context.env.OPENAI_BASE_URL ?? DEFAULT_URL)
+  constructor(url: string, context: Context, options: FanoutOptions) {
+    this.endpoint = parseEndpoint(url)
     this.#key = apiKey(context, options)
     this.headers = requestHeaders(this.#key, options)
     this.#timeout = QUERY_TIMEOUT / options.clockSpeed
@@ -35,15 +43,16 @@ export class Server {
       origin: this.endpoint.origin,
       keepAlive: KEEP_ALIVE / options.clockSpeed,
       ca: options.caFile === undefined ? undefined : readText(options.caFile),
+      proxy: proxyOf(context.env),
     }
   }
 
   /**
-   * The only model that the server lists.
+   * The models that the server lists.
    *
-   * @throws ToolError where it cannot be asked, or lists none or several
+   * @throws ToolError where it cannot be asked, or lists none
    */
-  async onlyModel(): Promise<string> {
+  async models(): Promise<string[]> {
     const reply = await query(
       this.connection,
       `${this.endpoint.basePath}/models`,
@@ -54,11 +63,8 @@ export class Server {
     if (reply.status !== 200) throw this.refusal(reply.status, reply.body, '/models')
     this.seen = true
     const models = modelNames(reply.body)
-    if (models.length === 1) return models[0]!
-    const message =
-      models.length === 0
-        ? `GET /models lists no model (is this an OpenAI-compatible server?): ${excerpt(reply.body)}`
-        : `the server has several models, name one with --model: ${models.join(', ')}`
+    if (models.length > 0) return models
+    const message = `GET /models lists no model (is this an OpenAI-compatible server?): ${excerpt(reply.body)}`
     throw serverError('model', this.endpoint, this.masked(message))
   }
 
@@ -96,6 +102,25 @@ export class Server {
   masked(text: string): string {
     return this.#key === undefined ? text : text.replaceAll(this.#key, '***')
   }
+
+  /** The same for all that a reply says. */
+  maskedOutcome(outcome: Outcome): Outcome {
+    const key = this.#key
+    if (key === undefined || !textsOf(outcome).some((text) => text.includes(key))) return outcome
+    return JSON.parse(JSON.stringify(outcome).replaceAll(key, '***')) as Outcome
+  }
+}
+
+/** What of a reply a server can have put a key into. */
+function textsOf(outcome: Outcome): string[] {
+  if (outcome.kind === 'raw') return [outcome.body]
+  if (outcome.kind === 'failure') {
+    const { message, partial } = outcome.failure
+    return [message, partial?.content ?? '', partial?.reasoning_content ?? '']
+  }
+  const { content, reasoning, extra } = outcome.answer
+  const others = Object.keys(extra).length > 0 ? JSON.stringify(extra) : ''
+  return [content ?? '', reasoning, others]
 }
 
 function isSuccess(status: number): boolean {

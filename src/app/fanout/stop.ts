@@ -12,14 +12,14 @@ export class Stop {
   #reading = new AbortController()
   #onStop: (() => void)[] = []
   #onQuit: (() => void)[] = []
-  #inFlight: () => number = () => 0
+  #inFlight: (() => number)[] = []
 
   /** @param drain milliseconds that TERM and HUP leave to what is in flight */
   constructor(context: Context, clock: Clock, drain: number) {
     context.interrupt.onSignal((signal, count) => {
       if (count > 1) return this.quit()
       this.#request()
-      const left = this.#inFlight()
+      const left = this.#inFlight.reduce((sum, count) => sum + count(), 0)
       if (signal === 'SIGINT') {
         context.report.line(
           `${signal}: no new requests; ${left} in flight are being finished (a second one quits at once)`,
@@ -41,7 +41,7 @@ export class Stop {
 
   /** Calls back when no new requests are to be made, and when those in flight are to end too. */
   watch(inFlight: () => number, onStop: () => void, onQuit: () => void): void {
-    this.#inFlight = inFlight
+    this.#inFlight.push(inFlight)
     this.#onStop.push(onStop)
     this.#onQuit.push(onQuit)
   }

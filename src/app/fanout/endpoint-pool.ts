@@ -1,0 +1,209 @@
+import type { Clock } from '../../core/clock.ts'
+import { Gate } from '../../core/gate.ts'
+import { RateLimit } from '../../core/rate-limit.ts'
+import { Connection } from '../../net/connection.ts'
+import { OutageWatch } from '../../net/outage.ts'
+import type { Server } from './server.ts'
+
+/** The right to have one request open at one endpoint. */
+export interface Slot {
+  endpoint: PooledEndpoint
+  connection: Connection
+  /** Tokens that were reserved for it. */
+  reserved: number
+}
+
+/** One server of the run, and how it does. */
+export class PooledEndpoint {
+  readonly server: Server
+  readonly outage: OutageWatch
+  /** Requests that are open there now, and the most there ever were. */
+  inUse = 0
+  peak = 0
+  /** Not asked before this moment, as its rate-limit headers say. */
+  notBefore = 0
+  readonly counts = { requests: 0, answered: 0, failed: 0, outages: 0 }
+  readonly free: Connection[] = []
+  readonly connections: Connection[] = []
+
+  constructor(server: Server, outage: OutageWatch) {
+    this.server = server
+    this.outage = outage
+  }
+
+  get resting(): boolean {
+    return this.outage.on
+  }
+}
+
+export interface PoolOptions {
+  clock: Clock
+  servers: Server[]
+  /** Requests that may be open in all. */
+  concurrency: number
+  /** Requests and tokens a minute; infinite for no limit. */
+  rpm: number
+  tpm: number
+  maxOutage: number
+  /** About how many tokens the next request costs. */
+  tokensOfOne: () => number
+  onOutage: (endpoint: PooledEndpoint) => void
+  onBack: (endpoint: PooledEndpoint, duration: number) => void
+  /** No endpoint is left. */
+  onGone: (endpoint: PooledEndpoint) => void
+}
+
+/**
+ * Gives requests to the endpoint with the fewest open ones; one that is out rests, and its requests
+ * go to the others. Keeps the limits of the run as a whole.
+ */
+export class EndpointPool {
+  readonly endpoints: PooledEndpoint[]
+  #options: PoolOptions
+  #gate: Gate<Slot>
+  #requests: RateLimit
+  #tokens: RateLimit
+  #inUse = 0
+  #cancelWake: (() => void) | undefined
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+    this.#requests = new RateLimit(options.rpm)
+    this.#tokens = new RateLimit(options.tpm)
+    this.#gate = new Gate(() => this.#take())
+    this.endpoints = options.servers.map((server) => this.#pooled(server))
+  }
+
+  /** Requests that are open now. */
+  get inUse(): number {
+    return this.#inUse
+  }
+
+  /** Why no request can be sent at the moment: every endpoint is out. */
+  get allResting(): boolean {
+    return this.endpoints.every((endpoint) => endpoint.resting)
+  }
+
+  /** Whether any endpoint has answered anything in this run. */
+  get seen(): boolean {
+    return this.endpoints.some((endpoint) => endpoint.server.seen)
+  }
+
+  /**
+   * Waits for the right to send a request.
+   *
+   * @param first come before those that are not
+   * @returns undefined once the run sends no more
+   */
+  acquire(first: boolean): Promise<Slot | undefined> {
+    return this.#gate.acquire(first)
+  }
+
+  /** @param tokens what the request has cost, as far as is known */
+  release({ endpoint, connection, reserved }: Slot, tokens: number): void {
+    this.#tokens.settle(reserved, tokens, this.#options.clock.now())
+    endpoint.inUse--
+    this.#inUse--
+    endpoint.free.push(connection)
+    this.#gate.serve()
+  }
+
+  /** Sends no request for this reason until it is lifted. */
+  hold(reason: string): void {
+    this.#gate.hold(reason)
+  }
+
+  resume(reason: string): void {
+    this.#gate.resume(reason)
+  }
+
+  /** No new requests. */
+  stop(): void {
+    this.#cancelWake?.()
+    this.#gate.close()
+    for (const { outage } of this.endpoints) outage.cancel()
+  }
+
+  /** Gives up the requests that are open. */
+  abort(): void {
+    const error = new Error('the run was ended')
+    for (const connection of this.#connections()) connection.abort(error)
+  }
+
+  close(): void {
+    this.stop()
+    for (const connection of this.#connections()) connection.close()
+  }
+
+  #connections(): Connection[] {
+    return this.endpoints.flatMap((endpoint) => endpoint.connections)
+  }
+
+  #take(): Slot | undefined {
+    if (this.#inUse >= this.#options.concurrency) return undefined
+    const now = this.#options.clock.now()
+    const endpoint = this.#best(now)
+    if (endpoint === undefined) return undefined
+    const reserved = Number.isFinite(this.#options.tpm) ? this.#options.tokensOfOne() : 0
+    const wait = Math.max(this.#requests.wait(1, now), this.#tokens.wait(reserved, now))
+    if (wait > 0) {
+      this.#wakeAfter(wait)
+      return undefined
+    }
+    this.#requests.settle(0, 1, now)
+    this.#tokens.reserve(reserved)
+    endpoint.peak = Math.max(endpoint.peak, ++endpoint.inUse)
+    this.#inUse++
+    endpoint.counts.requests++
+    return { endpoint, connection: this.#connection(endpoint), reserved }
+  }
+
+  #best(now: number): PooledEndpoint | undefined {
+    let best: PooledEndpoint | undefined
+    let soonest = Number.POSITIVE_INFINITY
+    for (const endpoint of this.endpoints) {
+      if (endpoint.resting) continue
+      if (endpoint.notBefore > now) soonest = Math.min(soonest, endpoint.notBefore)
+      else if (best === undefined || endpoint.inUse < best.inUse) best = endpoint
+    }
+    if (best === undefined && soonest < Number.POSITIVE_INFINITY) this.#wakeAfter(soonest - now)
+    return best
+  }
+
+  #connection(endpoint: PooledEndpoint): Connection {
+    const free = endpoint.free.pop()
+    if (free !== undefined) return free
+    const connection = new Connection(endpoint.server.connection)
+    endpoint.connections.push(connection)
+    return connection
+  }
+
+  #wakeAfter(ms: number): void {
+    this.#cancelWake?.()
+    this.#cancelWake = this.#options.clock.after(ms, () => this.#gate.serve())
+  }
+
+  #pooled(server: Server): PooledEndpoint {
+    const { clock, maxOutage, onOutage, onBack, onGone } = this.#options
+    const endpoint: PooledEndpoint = new PooledEndpoint(
+      server,
+      new OutageWatch({
+        clock,
+        maxOutage,
+        probe: () => server.isWell(),
+        onBegin: () => {
+          endpoint.counts.outages++
+          onOutage(endpoint)
+        },
+        onEnd: (duration) => {
+          onBack(endpoint, duration)
+          this.#gate.serve()
+        },
+        onGone: () => {
+          if (this.allResting) onGone(endpoint)
+        },
+      }),
+    )
+    return endpoint
+  }
+}

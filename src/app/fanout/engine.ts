@@ -1,0 +1,156 @@
+import type { Context } from '../../cli/command.ts'
+import type { Clock } from '../../core/clock.ts'
+import { RetryBudget } from '../../core/retry-budget.ts'
+import { RETRY_DEFAULTS } from '../../core/retry-policy.ts'
+import { Deadlines } from '../../net/deadlines.ts'
+import { serverError } from '../../net/endpoint.ts'
+import type { Accounting } from './accounting.ts'
+import { Asker } from './asker.ts'
+import { Completer } from './completer.ts'
+import { EndpointPool, type PooledEndpoint } from './endpoint-pool.ts'
+import type { FanoutOptions } from './options.ts'
+import { Server } from './server.ts'
+import type { Stop } from './stop.ts'
+
+/** Tokens that a request is thought to cost before any has told. */
+const TOKENS_OF_ONE = 1000
+
+export interface EngineParts {
+  clock: Clock
+  accounting: Accounting
+  stop: Stop
+  /** Members of every request body, as JSON text by name. */
+  parameters: ReadonlyMap<string, string>
+}
+
+/** What asks: the servers with their limits, deadlines and retries, put together from the options. */
+export class Engine {
+  readonly pool: EndpointPool
+  #context: Context
+  #options: FanoutOptions
+  #parts: EngineParts
+  #deadlines: Deadlines
+  #asker: Asker
+  #completer: Promise<Completer> | undefined
+
+  constructor(context: Context, options: FanoutOptions, parts: EngineParts) {
+    const { clock, accounting, stop } = parts
+    this.#context = context
+    this.#options = options
+    this.#parts = parts
+    this.pool = this.#makePool(Server.all(context, options))
+    const budgets = {
+      connect: options.connectTimeout,
+      firstToken: options.firstTokenTimeout,
+      idle: options.idleTimeout,
+      total: options.timeout,
+    }
+    this.#deadlines = new Deadlines(clock, budgets, options.clockSpeed)
+    this.#asker = new Asker({
+      clock,
+      random: context.random,
+      retry: { ...RETRY_DEFAULTS, retries: options.retries },
+      budget: new RetryBudget(options.retryBudget),
+      pool: this.pool,
+      deadlines: this.#deadlines,
+      maxAnswer: options.maxAnswer,
+      accounting,
+      onFatal: (error) => (this.pool.seen ? stop.endSoon(error) : stop.end(error)),
+    })
+    stop.watch(
+      () => this.pool.inUse,
+      () => {
+        this.pool.stop()
+        this.#asker.stop()
+      },
+      () => this.pool.abort(),
+    )
+  }
+
+  /** Why nothing can be asked at the moment; undefined where something can. */
+  get waiting(): string | undefined {
+    if (!this.pool.allResting) return undefined
+    return `${this.pool.endpoints.map(({ server }) => server.endpoint.url).join(', ')} out`
+  }
+
+  /** A text from a server without the key that it may echo. */
+  masked(text: string): string {
+    return this.pool.endpoints.reduce((masked, { server }) => server.masked(masked), text)
+  }
+
+  /**
+   * What answers records. The model is asked for when the first record comes, so that an empty input
+   * asks no server.
+   *
+   * @throws ToolError where no server can be used
+   */
+  completer(): Promise<Completer> {
+    this.#completer ??= this.#makeCompleter()
+    return this.#completer
+  }
+
+  close(): void {
+    this.#deadlines.stop()
+    this.pool.close()
+  }
+
+  async #makeCompleter(): Promise<Completer> {
+    const { endpoint, system, noStream, model } = this.#options
+    return new Completer(this.#asker, {
+      endpoint,
+      model: model ?? (await this.#onlyModel()),
+      system,
+      stream: !noStream,
+      parameters: this.#parts.parameters,
+    })
+  }
+
+  /** The one model that all servers have; one that cannot be reached is left to rest. */
+  async #onlyModel(): Promise<string> {
+    const { endpoints } = this.pool
+    const lists = await Promise.allSettled(endpoints.map(({ server }) => server.models()))
+    const reached = lists.filter((list) => list.status === 'fulfilled')
+    const first = lists[0]!
+    if (reached.length === 0 && first.status === 'rejected') throw first.reason
+    for (const [index, list] of lists.entries()) {
+      if (list.status === 'rejected') endpoints[index]!.outage.begin()
+    }
+    const names = new Set(reached.flatMap(({ value }) => value))
+    const [name] = names
+    if (names.size === 1 && name !== undefined) return name
+    const message = `there are several models, name one with --model: ${[...names].join(', ')}`
+    throw serverError('model', endpoints[0]!.server.endpoint, this.masked(message))
+  }
+
+  #makePool(servers: Server[]): EndpointPool {
+    const { clock, accounting, stop } = this.#parts
+    const { concurrency, rpm, tpm, maxOutage, maxTokens } = this.#options
+    const { report } = this.#context
+    const place = ({ server }: PooledEndpoint): { file: string } => ({ file: server.endpoint.url })
+    return new EndpointPool({
+      clock,
+      servers,
+      concurrency,
+      rpm: rpm ?? Number.POSITIVE_INFINITY,
+      tpm: tpm ?? Number.POSITIVE_INFINITY,
+      maxOutage,
+      tokensOfOne: () => {
+        const { answered, promptTokens, completionTokens } = accounting
+        if (answered === 0) return maxTokens ?? TOKENS_OF_ONE
+        return (promptTokens + completionTokens) / answered
+      },
+      onOutage: (endpoint) => {
+        accounting.outages++
+        const others = servers.length > 1 ? ', its requests go elsewhere' : ''
+        const message = `the server is out: asking until it is back${others}; no attempt is lost`
+        report.warning(message, 'outage', place(endpoint))
+      },
+      onBack: ({ server }, duration) => {
+        report.note(`${server.endpoint.url} is back after ${Math.round(duration / 1000)} s`)
+      },
+      onGone: ({ server }) => {
+        stop.endSoon(server.unreachable('it did not come back (--max-outage)'))
+      },
+    })
+  }
+}
