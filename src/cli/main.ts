@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ClosedPipe, EXIT, errnoOf, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
 import type { Command, Context } from './command.ts'
@@ -20,7 +21,9 @@ export async function main(command: Command, url: string): Promise<void> {
   process.stderr.on('error', () => {})
   const interrupt = new Interrupt()
   for (const signal of Object.keys(SIGNAL_EXIT) as SignalName[]) {
-    process.on(signal, () => interrupt.raise(signal))
+    process.on(signal, () => {
+      if (signal !== 'SIGHUP' || !isUnderNohup()) interrupt.raise(signal)
+    })
   }
   process.exitCode = await runCommand(command, process.argv.slice(2), {
     env: process.env,
@@ -103,6 +106,14 @@ async function informationText(
   const { completionScript } = await import('./completion.ts')
   const shell = options[at]!.includes('=') ? options[at]!.split('=')[1]! : (options[at + 1] ?? '')
   return completionScript(command, shell)
+}
+
+/**
+ * Whether nohup started this process. Node resets the ignored signals that it inherits, so the only
+ * trace is the variable in which shells leave the path of the command that they ran.
+ */
+function isUnderNohup(): boolean {
+  return basename(process.env._ ?? '') === 'nohup'
 }
 
 /** Standard error, where it is a terminal with a movable cursor and nobody asked for quiet. */

@@ -7,6 +7,7 @@ export const FAILURES = {
   dns: { retried: true, help: 'the name of the server was not found' },
   reset: { retried: true, help: 'the connection was reset before or in the answer' },
   closed: { retried: true, help: 'the server closed the connection before or in the answer' },
+  descriptors: { retried: true, help: 'too few file descriptors (ulimit -n)' },
   network: { retried: true, help: 'another failure of the connection' },
   'connect-timeout': { retried: true, help: 'no connection within --connect-timeout' },
   'first-token-timeout': { retried: true, help: 'no first token within --first-token-timeout' },
@@ -46,6 +47,10 @@ export interface Failure {
   retryAfter?: number
   /** Pieces of text that had come, about as many tokens: they are thrown away. */
   pieces?: number
+  /** A connection that was used before broke before any byte of the reply: nobody's fault. */
+  stale?: boolean
+  /** Milliseconds since the last byte, or since dispatch where none came. */
+  silenceMs?: number
   /** What had come of the answer, in a stream. */
   partial?: { reasoning_content: string; content: string }
 }
@@ -63,6 +68,8 @@ const NETWORK_CODES: Record<string, keyof typeof FAILURES> = {
   EPIPE: 'reset',
   UND_ERR_SOCKET: 'closed',
   UND_ERR_CONNECT_TIMEOUT: 'connect-timeout',
+  EMFILE: 'descriptors',
+  ENFILE: 'descriptors',
 }
 
 /** A failure of the connection as a Failure; the message names what the system said. */
@@ -74,6 +81,7 @@ export function networkFailure(error: Error): Failure {
     dns: 'The name of the server was not found',
     reset: 'Connection reset by the server',
     closed: 'The server closed the connection',
+    descriptors: 'Too few file descriptors',
   }
   const detail = code === 'network' ? `Connection failed: ${error.message}` : (sentence[code] ?? '')
   return { code, message: detail, retryable: true }

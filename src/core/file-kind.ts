@@ -17,6 +17,10 @@ export const FILE_SENTENCES: Record<FileCode | 'conflict-marker', string> = {
 /** Over this many lines without an error a value counts as one value over several lines. */
 const LINES_OF_ONE_VALUE = 3
 
+/** Bytes that are looked at for UTF-16 without a byte order mark: more than one character. */
+const UTF16_LEAST = 4
+const UTF16_MOST = 64
+
 const LFS = Buffer.from('version https://git-lfs.github.com/spec/')
 
 /**
@@ -27,7 +31,8 @@ const LFS = Buffer.from('version https://git-lfs.github.com/spec/')
  * @returns undefined for JSONL, damaged or not; 'undecided' where more lines are needed
  */
 export function fileKind(bytes: Buffer, end: number): FileCode | 'undecided' | undefined {
-  if (isUtf16(bytes.subarray(0, end))) return 'utf16'
+  const utf16 = isUtf16(bytes.subarray(0, end))
+  if (utf16 !== false) return utf16 === true ? 'utf16' : utf16
   if (bytes.subarray(0, Math.min(end, LFS.length)).equals(LFS)) return 'lfs-pointer'
   const start = firstContent(bytes, end)
   if (start === end) return 'undecided'
@@ -64,16 +69,21 @@ export function isConflictSeparator(bytes: Uint8Array, start: number, end: numbe
   return true
 }
 
-/** A byte order mark, or ASCII with a zero beside every byte as UTF-16 without one has. */
-function isUtf16(head: Buffer): boolean {
+/**
+ * A byte order mark, or ASCII with a zero beside every byte as UTF-16 without one has. Only the first
+ * line is looked at, as far as it is known: the answer must not depend on how much has been read.
+ */
+function isUtf16(head: Buffer): boolean | 'undecided' {
   if (head.length < 2) return false
   const mark = head.readUInt16BE(0)
   if (mark === 0xfffe || mark === 0xfeff) return true
-  const units = Math.min(head.length >> 1, 32)
-  if (units < 2) return false
+  const lineFeed = head.indexOf(0x0a, UTF16_LEAST - 1)
+  const length = Math.min(lineFeed < 0 ? head.length : lineFeed + 1, UTF16_MOST)
+  const units = length >> 1
   const zeros = [0, 0]
   for (let at = 0; at < units * 2; at++) if (head[at] === 0) zeros[at & 1]!++
-  return (zeros[0] === units && zeros[1] === 0) || (zeros[1] === units && zeros[0] === 0)
+  const matches = (zeros[0] === units && zeros[1] === 0) || (zeros[1] === units && zeros[0] === 0)
+  return matches && length < UTF16_LEAST ? 'undecided' : matches
 }
 
 /** Behind a BOM and blank lines. */

@@ -200,8 +200,9 @@ export class JsonGrammar {
       this.state = 'hex'
       return true
     }
+    if (!'"\\/bfnrt'.includes(String.fromCharCode(byte))) return false
     this.state = 'string'
-    return '"\\/bfnrt'.includes(String.fromCharCode(byte))
+    return true
   }
 
   /** The lead byte of a sequence: Unicode 15, table 3-7 (no overlong forms, no surrogates). */

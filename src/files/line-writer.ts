@@ -39,6 +39,7 @@ export class LineWriter {
   #failure: unknown
   #dirty = false
   #abandoned = false
+  #backlog = 0
   #stopSync: (() => void) | undefined
   #syncing: Promise<void> | undefined
   #syncFailure: unknown
@@ -52,6 +53,11 @@ export class LineWriter {
     }
   }
 
+  /** Bytes that wait to be written. */
+  get backlog(): number {
+    return this.#backlog
+  }
+
   /**
    * Writes a line, its newline included.
    *
@@ -61,7 +67,9 @@ export class LineWriter {
   write(line: string): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure)
-      this.#waiting.push({ bytes: Buffer.from(line), resolve, reject })
+      const bytes = Buffer.from(line)
+      this.#backlog += bytes.length
+      this.#waiting.push({ bytes, resolve, reject })
       this.#running ??= this.#run()
     })
   }
@@ -93,8 +101,10 @@ export class LineWriter {
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#waiting.length > 0) {
       const batch = this.#takeBatch()
+      const bytes = Buffer.concat(batch.map((line) => line.bytes))
       try {
-        await this.#writeAll(Buffer.concat(batch.map((line) => line.bytes)))
+        await this.#writeAll(bytes)
+        this.#backlog -= bytes.length
         this.#dirty = true
         for (const line of batch) line.resolve()
       } catch (error) {

@@ -29,6 +29,8 @@ const TCP_KEEP_ALIVE_DELAY = 30_000
  * follows no redirects, so a key never goes to another host.
  */
 export class Connection {
+  /** A reply has come over it: it may have been closed since, while it was idle. */
+  used = false
   #settings: ConnectionSettings
   #client: Dispatcher | undefined
 
@@ -45,6 +47,7 @@ export class Connection {
   abort(error: Error): void {
     const client = this.#client
     this.#client = undefined
+    this.used = false
     void client?.destroy(error)
   }
 

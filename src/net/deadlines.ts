@@ -75,6 +75,19 @@ export class Deadlines {
     for (const request of this.#watched) this.#check(request, this.now())
   }
 
+  /** How many requests are open, how many have no first token, and the longest such wait in ms. */
+  standing(): { open: number; unstarted: number; longestWait: number } {
+    const now = this.now()
+    let unstarted = 0
+    let longestWait = 0
+    for (const request of this.#watched) {
+      if (request.hasFirstToken) continue
+      unstarted++
+      longestWait = Math.max(longestWait, now - request.startedAt)
+    }
+    return { open: this.#watched.size, unstarted, longestWait }
+  }
+
   stop(): void {
     this.#stop()
   }

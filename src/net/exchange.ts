@@ -104,6 +104,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     this.#status = status
     this.#headers = headers
     this.lastByteAt = this.#context.deadlines.now()
+    this.#context.connection.used = true
     this.#context.onHeaders(headers)
     const type = headers['content-type']
     if (status === 200 && this.#request.stream && type?.startsWith('text/event-stream')) {
@@ -130,7 +131,10 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#fail(networkFailure(error))
+    const { connection } = this.#context
+    const stale = connection.used && this.#status === 0
+    connection.used = false
+    this.#fail({ ...networkFailure(error), ...(stale && { stale }) })
   }
 
   expire(code: TimeoutCode, budget: number): void {
@@ -227,7 +231,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     const status = this.#status > 0 ? { httpStatus: this.#status } : {}
     this.#settle({
       kind: 'failure',
-      failure: { ...status, ...partial, ...failure },
+      failure: { ...status, ...partial, silenceMs: this.#silence(), ...failure },
       timing: this.#timing(),
     })
   }
@@ -238,6 +242,10 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     this.#decoder?.destroy()
     this.#context.deadlines.forget(this)
     this.#resolve(outcome)
+  }
+
+  #silence(): number {
+    return this.#context.deadlines.now() - this.lastByteAt
   }
 
   #timing(): Timing {

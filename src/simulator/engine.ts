@@ -26,6 +26,7 @@ export class Engine {
   readonly #clock: Clock
   readonly #jobs = new Set<Job>()
   #timer: NodeJS.Timeout | undefined
+  #stopped = false
 
   constructor(scheduler: Scheduler, clock: Clock) {
     this.scheduler = scheduler
@@ -43,7 +44,7 @@ export class Engine {
   open<T extends Job>(spec: SequenceSpec, makeJob: (sequence: Sequence) => T): T {
     const job = makeJob(this.scheduler.add(spec, this.#clock.now()))
     this.#jobs.add(job)
-    if (this.#timer === undefined) this.#arm(false, 0)
+    if (this.#timer === undefined) this.#arm(false)
     return job
   }
 
@@ -59,32 +60,28 @@ export class Engine {
   }
 
   stop(): void {
+    this.#stopped = true
     clearTimeout(this.#timer)
-    this.#timer = undefined
   }
 
   #tick(): void {
-    const begun = performance.now()
     const now = this.#clock.now()
     this.scheduler.advance(now)
     let lagging = false
     for (const job of this.#jobs) {
       if (job.pump(now)) lagging = true
     }
-    this.#arm(lagging, performance.now() - begun)
+    // After the writes, which responses put off to the end of this turn of the loop. Counted from
+    // before them, a pause can be over when they are done; the loop then does nothing else but ticks
+    // and accepts one connection between two (libuv): 2,000 clients took a minute to get in.
+    process.nextTick(() => this.#arm(lagging))
   }
 
-  /**
-   * @param busy how long the tick took, in wall time. Node counts timers from the beginning of the
-   *   loop's turn: without it, long ticks would follow each other at once, with one accepted
-   *   connection between them (libuv accepts one a turn), and 2,000 clients took a minute to get in
-   */
-  #arm(lagging: boolean, busy: number): void {
+  #arm(lagging: boolean): void {
+    if (this.#stopped) return
     const stepAt = this.scheduler.nextStepAt ?? Number.POSITIVE_INFINITY
     const step = this.#clock.toWall(stepAt - this.#clock.now())
-    const wait = lagging ? TICK_MS : Math.max(TICK_MS, step)
-    this.#timer = Number.isFinite(wait)
-      ? setTimeout(() => this.#tick(), Math.ceil(wait + busy))
-      : undefined
+    const wait = lagging ? TICK_MS : Math.max(TICK_MS, Math.ceil(step))
+    this.#timer = Number.isFinite(wait) ? setTimeout(() => this.#tick(), wait) : undefined
   }
 }

@@ -16,6 +16,8 @@ export class Accounting {
   filtered = 0
   empty = 0
   retries = 0
+  /** Requests sent again because a kept connection had been closed; they cost no attempt. */
+  reconnects = 0
   /** Attempts that failed through an outage and cost none. */
   outageRetries = 0
   outages = 0
@@ -51,6 +53,7 @@ export class Accounting {
       failed_by_code: this.failedByCode,
       retries: this.retries,
       retries_by_code: this.retriesByCode,
+      reconnects: this.reconnects,
       outages: this.outages,
       outage_retries: this.outageRetries,
       tokens: {

@@ -1,5 +1,6 @@
 import type { Answer } from '../../core/answer.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Diagnosis, Finding } from '../../core/diagnosis.ts'
 import type { Failure } from '../../core/failure.ts'
 import { restByHeaders } from '../../core/rate-headers.ts'
 import type { ApiRequest } from '../../core/request.ts'
@@ -28,12 +29,16 @@ export interface AskerOptions {
   /** Bytes of an answer at most, after decompression. */
   maxAnswer: number
   accounting: Accounting
+  diagnosis: Diagnosis
+  onFinding: (finding: Finding) => void
   /** Ends the run: the server refuses it, or cannot be reached. */
   onFatal: (error: Error) => void
 }
 
 /** Failures after which the server itself is asked whether it is well. */
 const SUSPECT = new Set(['refused', 'reset', 'closed', 'network', 'http-502', 'http-503'])
+/** A connection found closed costs no attempt, so many times for one request. */
+const MOST_RECONNECTS = 3
 /** Statuses that end the run while nothing has succeeded yet. */
 const REFUSALS = new Set([401, 403, 404])
 
@@ -55,6 +60,7 @@ export class Asker {
     const { accounting, clock, retry, budget, random } = this.#options
     budget.request()
     let attempts = 1
+    let reconnects = 0
     for (let first = goingOn; ; first = true) {
       const attempt = await this.#attempt(request, first, raw)
       if (attempt === undefined) return { kind: 'left' }
@@ -65,6 +71,10 @@ export class Asker {
       }
       const { failure } = outcome
       accounting.discardedTokens += failure.pieces ?? 0
+      if (failure.stale && reconnects++ < MOST_RECONNECTS) {
+        accounting.reconnects++
+        continue
+      }
       const verdict = await this.#verdict(failure, request.path, endpoint)
       if (verdict === 'left') return { kind: 'left' }
       if (verdict === 'outage') {
@@ -96,9 +106,10 @@ export class Asker {
     first: boolean,
     raw: boolean,
   ): Promise<{ outcome: Outcome; endpoint: PooledEndpoint; startedAt: number } | undefined> {
-    const { pool, deadlines, clock, maxAnswer } = this.#options
+    const { pool, deadlines, clock, maxAnswer, diagnosis, onFinding } = this.#options
     const slot = await pool.acquire(first)
     if (slot === undefined) return undefined
+    diagnosis.request()
     const { endpoint } = slot
     const { server, counts } = endpoint
     const startedAt = clock.date()
@@ -118,8 +129,10 @@ export class Asker {
     })
     const outcome = server.maskedOutcome(reply)
     pool.release(slot, tokensOf(outcome))
-    if (outcome.kind === 'failure') counts.failed++
-    else counts.answered++
+    if (outcome.kind === 'failure') {
+      counts.failed++
+      for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
+    } else counts.answered++
     return { outcome, endpoint, startedAt }
   }
 

@@ -1,5 +1,6 @@
 import type { Context } from '../../cli/command.ts'
 import type { Clock } from '../../core/clock.ts'
+import { Diagnosis, type Finding } from '../../core/diagnosis.ts'
 import { RetryBudget } from '../../core/retry-budget.ts'
 import { RETRY_DEFAULTS } from '../../core/retry-policy.ts'
 import { Deadlines } from '../../net/deadlines.ts'
@@ -15,12 +16,17 @@ import type { Stop } from './stop.ts'
 /** Tokens that a request is thought to cost before any has told. */
 const TOKENS_OF_ONE = 1000
 
+/** Milliseconds between two looks for a common cause. */
+const LOOK_EVERY = 10_000
+
 export interface EngineParts {
   clock: Clock
   accounting: Accounting
   stop: Stop
   /** Members of every request body, as JSON text by name. */
   parameters: ReadonlyMap<string, string>
+  /** Bytes of answers that wait to be written. */
+  outputBacklog: () => number
 }
 
 /** What asks: the servers with their limits, deadlines and retries, put together from the options. */
@@ -32,6 +38,9 @@ export class Engine {
   #deadlines: Deadlines
   #asker: Asker
   #completer: Promise<Completer> | undefined
+  #diagnosis = new Diagnosis()
+  #stopLooking: () => void
+  #loop = performance.eventLoopUtilization()
 
   constructor(context: Context, options: FanoutOptions, parts: EngineParts) {
     const { clock, accounting, stop } = parts
@@ -55,8 +64,11 @@ export class Engine {
       deadlines: this.#deadlines,
       maxAnswer: options.maxAnswer,
       accounting,
+      diagnosis: this.#diagnosis,
+      onFinding: (finding) => this.#tell(finding),
       onFatal: (error) => (this.pool.seen ? stop.endSoon(error) : stop.end(error)),
     })
+    this.#stopLooking = clock.every(LOOK_EVERY, () => this.#look())
     stop.watch(
       () => this.pool.inUse,
       () => {
@@ -90,8 +102,27 @@ export class Engine {
   }
 
   close(): void {
+    this.#stopLooking()
     this.#deadlines.stop()
     this.pool.close()
+  }
+
+  /** Looks for one cause behind what goes wrong. */
+  #look(): void {
+    const loop = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(loop, this.#loop)
+    this.#loop = loop
+    const findings = this.#diagnosis.look({
+      now: this.#parts.clock.now(),
+      ...this.#deadlines.standing(),
+      loopBusy: utilization,
+      outputBacklog: this.#parts.outputBacklog(),
+    })
+    for (const finding of findings) this.#tell(finding)
+  }
+
+  #tell({ code, message }: Finding): void {
+    this.#context.report.warning(message, code)
   }
 
   async #makeCompleter(): Promise<Completer> {

@@ -31,7 +31,13 @@ export async function fanout(
   const accounting = new Accounting()
   const stop = new Stop(context, clock, options.drain)
   const outputs = await openOutputs(context, options, operands, clock, rules.key)
-  const engine = new Engine(context, options, { clock, accounting, stop, parameters })
+  const engine = new Engine(context, options, {
+    clock,
+    accounting,
+    stop,
+    parameters,
+    outputBacklog: () => outputs.answers.backlog,
+  })
   const handler = new RecordHandler(context, options, { clock, accounting, stop, outputs, engine })
   const progress = startProgress(context, options, operands, clock, accounting, {
     inFlight: () => engine.pool.inUse,

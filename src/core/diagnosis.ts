@@ -1,0 +1,169 @@
+import type { Failure } from './failure.ts'
+
+/** One cause behind many failures, and what to do about it. */
+export interface Finding {
+  code: string
+  message: string
+}
+
+/** How the run stands at a moment. */
+export interface Snapshot {
+  /** Milliseconds. */
+  now: number
+  /** Open requests, those of them without a first token, and the longest such wait in ms. */
+  open: number
+  unstarted: number
+  longestWait: number
+  /** Share of the last period in which our own event loop was busy, 0 to 1. */
+  loopBusy: number
+  /** Bytes of answers that wait to be written. */
+  outputBacklog: number
+}
+
+/** So many failures of one kind are needed before a cause is named. */
+const ENOUGH = 5
+/** Ages that differ by no more than this share belong together. */
+const SAME_AGE = 0.05
+/** Silences shorter than this (ms) are no proxy's doing. */
+const SHORTEST_SILENCE = 5000
+/** This share of the failures must show the cause. */
+const MOST = 0.6
+/** All requests unstarted for so long (ms): the server works for others. */
+const QUEUED_BY_OTHERS = 60_000
+/** Failures that are remembered for their ages. */
+const REMEMBERED = 1000
+
+const CUTS = new Set(['closed', 'reset', 'no-finish', 'http-504'])
+const BACKLOG = 4 * 1024 * 1024
+
+/** Proxies by the silence, in seconds, after which they cut (their documented defaults). */
+const PROXIES: readonly [number, string][] = [
+  [50, 'HAProxy'],
+  [60, 'nginx or an AWS load balancer'],
+  [100, 'Cloudflare'],
+  [120, 'a Cloudflare tunnel'],
+  [300, 'a GCP load balancer'],
+]
+
+/** Looks for one cause behind many failures, and names each once. */
+export class Diagnosis {
+  #silences: number[] = []
+  #requests = 0
+  #limited = 0
+  #stale = 0
+  #busyPeriods = 0
+  #backlogPeriods = 0
+  #named = new Set<string>()
+
+  /** Notes an attempt that was made. */
+  request(): void {
+    this.#requests++
+  }
+
+  /** Notes a failed attempt; gives the cause that it makes plain, if any. */
+  failure(failure: Failure): Finding[] {
+    if (failure.httpStatus === 429) this.#limited++
+    if (failure.stale) this.#stale++
+    if (CUTS.has(failure.code) && (failure.silenceMs ?? 0) >= SHORTEST_SILENCE) {
+      this.#silences.push(failure.silenceMs!)
+      if (this.#silences.length > REMEMBERED) this.#silences.shift()
+    }
+    return [this.#proxy(), this.#rateLimit(), this.#idleClose(), this.#descriptors(failure)]
+      .filter((finding) => finding !== undefined)
+      .filter(({ code }) => this.#isNew(code))
+  }
+
+  /** Looks at how the run stands, every ten seconds or so. */
+  look(snapshot: Snapshot): Finding[] {
+    this.#busyPeriods = snapshot.loopBusy > 0.95 ? this.#busyPeriods + 1 : 0
+    this.#backlogPeriods = snapshot.outputBacklog > BACKLOG ? this.#backlogPeriods + 1 : 0
+    return [this.#queuedByOthers(snapshot), this.#busy(), this.#slowOutput()]
+      .filter((finding) => finding !== undefined)
+      .filter(({ code }) => this.#isNew(code))
+  }
+
+  #proxy(): Finding | undefined {
+    if (this.#silences.length < ENOUGH) return undefined
+    const sorted = this.#silences.toSorted((a, b) => a - b)
+    const median = sorted[Math.floor(sorted.length / 2)]!
+    const near = sorted.filter((age) => Math.abs(age - median) <= median * SAME_AGE)
+    if (near.length < Math.max(ENOUGH, MOST * sorted.length)) return undefined
+    const seconds = Math.round(median / 1000)
+    const known = PROXIES.find(([age]) => Math.abs(age - seconds) <= age * SAME_AGE)
+    const who = known === undefined ? '' : ` (as ${known[1]} does by default)`
+    return {
+      code: 'proxy-cut',
+      message:
+        `${near.length} answers were cut after about ${seconds} s of silence: something between us ` +
+        `and the server cuts${who}. Raise its read timeout, let vLLM send comments ` +
+        '(--sse-keep-alive-interval), or lower --concurrency so that requests wait less',
+    }
+  }
+
+  #rateLimit(): Finding | undefined {
+    if (this.#limited < 2 * ENOUGH || this.#limited < 0.1 * this.#requests) return undefined
+    return {
+      code: 'rate-limited',
+      message:
+        `${this.#limited} of ${this.#requests} requests were answered 429: the server limits the ` +
+        'rate. Set --rpm or --tpm to its limits, or lower --concurrency',
+    }
+  }
+
+  #idleClose(): Finding | undefined {
+    if (this.#stale < 2 * ENOUGH || this.#stale < 0.05 * this.#requests) return undefined
+    return {
+      code: 'idle-close',
+      message:
+        `${this.#stale} requests met a connection that the server had just closed: it keeps idle ` +
+        'connections for less than 4 s. They are sent again and cost nothing but time',
+    }
+  }
+
+  #descriptors(failure: Failure): Finding | undefined {
+    if (failure.code !== 'descriptors') return undefined
+    return {
+      code: 'descriptors',
+      message:
+        'too few file descriptors for so many open requests: raise the limit (ulimit -n, ' +
+        'LimitNOFILE= of systemd) to --concurrency and 64 more, or lower --concurrency',
+    }
+  }
+
+  #queuedByOthers({ open, unstarted, longestWait }: Snapshot): Finding | undefined {
+    if (open === 0 || unstarted < open || longestWait < QUEUED_BY_OTHERS) return undefined
+    return {
+      code: 'queued-by-others',
+      message:
+        `all ${open} open requests have waited for their first token, one for ` +
+        `${Math.round(longestWait / 1000)} s: the server works for others, or is not ready ` +
+        '(vllm:num_requests_waiting in its /metrics tells). They are not timed out before ' +
+        '--first-token-timeout',
+    }
+  }
+
+  #busy(): Finding | undefined {
+    if (this.#busyPeriods < 2) return undefined
+    return {
+      code: 'client-busy',
+      message:
+        'this process uses a whole core: it is the bottleneck, not the server. Use two of them, ' +
+        'each with half of the records',
+    }
+  }
+
+  #slowOutput(): Finding | undefined {
+    if (this.#backlogPeriods < 2) return undefined
+    return {
+      code: 'slow-output',
+      message:
+        'answers wait to be written: the disk, or the reader of our output, is the bottleneck',
+    }
+  }
+
+  #isNew(code: string): boolean {
+    if (this.#named.has(code)) return false
+    this.#named.add(code)
+    return true
+  }
+}
