@@ -78,7 +78,8 @@ function machine(): string {
 
 async function run(benchmarks: readonly Benchmark[]): Promise<void> {
   const breakOff = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => breakOff.abort())
+  // Not once: `timeout` sends its signal to the process and again to its group.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => breakOff.abort())
   const dist = values.dist ?? fileURLToPath(new URL('../dist', import.meta.url))
   const size = positive('size', FULL_SIZE) / (values.quick ? 10 : 1)
   const workshop = new Workshop({

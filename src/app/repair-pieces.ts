@@ -85,12 +85,12 @@ export class Pieces {
   }
 
   async #write(): Promise<void> {
-    for (const removal of [...this.#held.splice(0), ...this.#fresh.splice(0)]) {
-      await this.#removed?.add(removal)
-      const rescued = this.#salvaged === undefined ? undefined : salvage(removal.bytes)
-      if (rescued !== undefined) await this.#salvaged?.addLine(rescued)
-    }
+    const removals = [...this.#held.splice(0), ...this.#fresh.splice(0)]
     this.#heldBytes = 0
+    await this.#removed?.addAll(removals)
+    if (this.#salvaged === undefined) return
+    const rescued = removals.map(({ bytes }) => salvage(bytes))
+    await this.#salvaged.addLines(rescued.filter((line) => line !== undefined))
   }
 
   #message({ kind, message, code, file, line, offset, bytes: { length } }: Removal): void {

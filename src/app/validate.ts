@@ -111,7 +111,7 @@ class Validator {
       }
       line = this.#block(input.name, block, line)
       if (!this.#options.quiet) await this.#out.flush()
-      for (const piece of this.#pieces.splice(0)) await this.#rejects?.add(piece)
+      await this.#rejects?.addAll(this.#pieces.splice(0))
       if (this.#enough()) return
     }
   }

@@ -70,6 +70,7 @@ function mayBeNested({ valuePath }: TornObject, near: readonly NearRecord[]): bo
 }
 
 function sameSet(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length === b.length && a.every((key, index) => key === b[index])) return a.length > 0
   const keys = new Set(a)
   const others = new Set(b)
   return keys.size > 0 && keys.size === others.size && b.every((key) => keys.has(key))

@@ -1,4 +1,4 @@
-import { JsonGrammar } from './json-grammar.ts'
+import { type GrammarState, JsonGrammar } from './json-grammar.ts'
 
 /** What can be wrong with one line. The codes are part of the interface: scripts match on them. */
 export type LineCode =
@@ -59,6 +59,9 @@ function endProblem(
   return { code: 'truncated', at: end }
 }
 
+/** States in which a string goes on, be it in the middle of an escape. */
+const IN_STRING: ReadonlySet<GrammarState> = new Set(['string', 'escape', 'hex'])
+
 function offenceCode(grammar: JsonGrammar, bytes: Uint8Array, at: number, end: number): LineCode {
   const byte = bytes[at]!
   if (byte >= 0x80 && !beginsCharacter(bytes, at, end)) return 'utf8'
@@ -66,7 +69,7 @@ function offenceCode(grammar: JsonGrammar, bytes: Uint8Array, at: number, end: n
     if (byte === 0x2c && isBlankRange(bytes, at + 1, end)) return 'trailing-comma'
     return grammar.state === 'done' ? 'multiple-values' : 'syntax'
   }
-  if (grammar.state === 'string') return 'control-char'
+  if (byte < 0x20 && IN_STRING.has(grammar.state)) return 'control-char'
   if (nanAt(grammar, bytes, at, end)) return 'nan'
   if (pythonAt(grammar, bytes, at, end)) return 'python-repr'
   return 'syntax'

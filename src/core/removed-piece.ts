@@ -41,15 +41,20 @@ export function* removedPieceJson(piece: RemovedPiece): Generator<Buffer, void, 
 
 /** The bytes of a JSON string's content: quotes, backslashes and control bytes escaped. */
 function escaped(bytes: Uint8Array): Buffer {
-  const out = Buffer.allocUnsafe(bytes.length * 6)
+  const out = Buffer.allocUnsafe(bytes.length * LONGEST_ESCAPE)
   let length = 0
   for (const byte of bytes) {
-    if (byte >= 0x20 && byte !== 0x22 && byte !== 0x5c) out[length++] = byte
-    else length += out.write(escapeOf(byte), length)
+    const spelt = ESCAPES[byte]
+    if (spelt === undefined) out[length++] = byte
+    else length += spelt.copy(out, length)
   }
   return out.subarray(0, length)
 }
 
-function escapeOf(byte: number): string {
-  return JSON.stringify(String.fromCharCode(byte)).slice(1, -1)
-}
+const LONGEST_ESCAPE = 6
+
+/** What stands for a byte in a JSON string; undefined for what stands for itself. */
+const ESCAPES = Array.from({ length: 256 }, (_, byte) => {
+  const isPlain = byte >= 0x20 && byte !== 0x22 && byte !== 0x5c
+  return isPlain ? undefined : Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1))
+})

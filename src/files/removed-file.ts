@@ -2,7 +2,7 @@ import { close, fstat, fsync, ftruncate, open, read, unlink } from 'node:fs'
 import { promisify } from 'node:util'
 import { type RemovedPiece, removedPieceJson } from '../core/removed-piece.ts'
 import { errnoOf, ioError } from '../core/tool-error.ts'
-import { writeAll } from './fd-sink.ts'
+import { FdSink, writeAll } from './fd-sink.ts'
 
 const openFd = promisify(open)
 const closeFd = promisify(close)
@@ -11,6 +11,9 @@ const syncFd = promisify(fsync)
 const truncateFd = promisify(ftruncate)
 const readFd = promisify(read)
 const unlinkPath = promisify(unlink)
+
+/** Bytes that are gathered before they are written. */
+const BATCH = 1024 * 1024
 
 const NEWLINE = Buffer.from('\n')
 
@@ -23,6 +26,7 @@ export class RemovedFile {
   /** Pieces written so far. */
   count = 0
   #fd: number | undefined
+  #sink: FdSink | undefined
   #created = false
   /** Length of a regular file at the mark; undefined for pipes and devices. */
   #marked: number | undefined
@@ -33,18 +37,34 @@ export class RemovedFile {
   }
 
   add(piece: RemovedPiece): Promise<void> {
-    return this.addLine(removedPieceJson(piece))
+    return this.addAll([piece])
+  }
+
+  /** Appends pieces; all are written when it returns. */
+  addAll(pieces: readonly RemovedPiece[]): Promise<void> {
+    return this.addLines(pieces.map(removedPieceJson))
   }
 
   /**
-   * Appends one line, given in parts.
+   * Appends lines, each given in parts, many of them with one write.
    *
-   * @throws ToolError where it cannot be written
+   * @throws ToolError where they cannot be written
    */
-  async addLine(parts: Iterable<Uint8Array>): Promise<void> {
-    this.#fd ??= await this.#open()
-    for (const part of parts) await writeAll(this.#fd, part, this.path)
-    this.count++
+  async addLines(lines: readonly Iterable<Uint8Array>[]): Promise<void> {
+    if (lines.length === 0) return
+    this.#sink ??= new FdSink(await this.#open(), this.path)
+    let waiting = 0
+    for (const parts of lines) {
+      for (const part of parts) {
+        this.#sink.add(part, 0, part.length)
+        waiting += part.length
+        if (waiting < BATCH) continue
+        await this.#sink.flush()
+        waiting = 0
+      }
+    }
+    await this.#sink.flush()
+    this.count += lines.length
   }
 
   /** Notes what is there now as what `rollback` goes back to. */
@@ -75,11 +95,13 @@ export class RemovedFile {
   async close(): Promise<void> {
     if (this.#fd !== undefined) await closeFd(this.#fd)
     this.#fd = undefined
+    this.#sink = undefined
   }
 
   async #open(): Promise<number> {
     try {
       const fd = await this.#openForAppending()
+      this.#fd = fd
       const stats = await statFd(fd)
       this.#marked = stats.isFile() ? stats.size : undefined
       if (stats.isFile() && stats.size > 0) await endLastLine(fd, stats.size, this.path)

@@ -154,7 +154,7 @@ async function carryOut(
     const { start: offset, bytes, code, line } = torn
     await append(removedPath, (file) => file.add({ file: path, line, offset, code, bytes }))
     const rescued = salvagedPath === undefined ? undefined : salvage(bytes)
-    if (rescued !== undefined) await append(salvagedPath!, (file) => file.addLine(rescued))
+    if (rescued !== undefined) await append(salvagedPath!, (file) => file.addLines([rescued]))
   }
   if (newline) await handle.write(NEWLINE, 0, 1, length)
   await handle.truncate(newline ? length + 1 : length)

@@ -29,16 +29,19 @@ export class Connections {
   }
 
   requestBegins(socket: Socket): void {
-    this.#requests.set(socket, (this.#requests.get(socket) ?? 0) + 1)
+    const open = this.#requests.get(socket)
+    if (open === undefined) return
+    this.#requests.set(socket, open + 1)
     socket.setTimeout(0)
   }
 
   /** Not called where the connection ended first. */
   requestEnds(socket: Socket): void {
-    const rest = (this.#requests.get(socket) ?? 0) - 1
-    this.#requests.set(socket, rest)
+    const open = this.#requests.get(socket)
+    if (open === undefined) return
+    this.#requests.set(socket, open - 1)
     // The HTTP server destroys a socket that times out.
-    if (rest === 0) socket.setTimeout(this.#idleMs)
+    if (open === 1) socket.setTimeout(this.#idleMs)
   }
 
   resetAll(): void {

@@ -9,7 +9,7 @@ import { escapedToken } from './text.ts'
 import { type ChunkTexts, DONE, event, type Frame, type Head, wholeBody } from './wire.ts'
 
 /** Tokens written to one connection at a time at most: what a client that lags can make us buffer. */
-const BURST = 1_024
+const BURST = 256
 
 /** A comment, which readers of events skip; vLLM's is the same. */
 const KEEP_ALIVE = ': keep-alive\n\n'

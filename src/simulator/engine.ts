@@ -44,7 +44,7 @@ export class Engine {
   open<T extends Job>(spec: SequenceSpec, makeJob: (sequence: Sequence) => T): T {
     const job = makeJob(this.scheduler.add(spec, this.#clock.now()))
     this.#jobs.add(job)
-    if (this.#timer === undefined) this.#arm(false)
+    if (this.#timer === undefined) this.#arm(TICK_MS)
     return job
   }
 
@@ -65,23 +65,31 @@ export class Engine {
   }
 
   #tick(): void {
+    const begun = performance.now()
     const now = this.#clock.now()
     this.scheduler.advance(now)
     let lagging = false
     for (const job of this.#jobs) {
       if (job.pump(now)) lagging = true
     }
-    // After the writes, which responses put off to the end of this turn of the loop. Counted from
-    // before them, a pause can be over when they are done; the loop then does nothing else but ticks
-    // and accepts one connection between two (libuv): 2,000 clients took a minute to get in.
-    process.nextTick(() => this.#arm(lagging))
+    // After the writes, which responses put off to the end of this turn of the loop.
+    process.nextTick(() => {
+      const pause = Math.max(TICK_MS, performance.now() - begun)
+      this.#arm(pause, lagging ? pause : Number.POSITIVE_INFINITY)
+    })
   }
 
-  #arm(lagging: boolean): void {
+  /**
+   * Sets the timer for the end of the next step, within limits in wall time.
+   * @param atLeast the pause that everything else gets. As long as the tick was: were ticks to follow
+   *   each other, one connection would be accepted between two (libuv takes one a turn), and 2,000
+   *   clients of a busy server would need a minute to get in
+   */
+  #arm(atLeast: number, atMost = Number.POSITIVE_INFINITY): void {
     if (this.#stopped) return
     const stepAt = this.scheduler.nextStepAt ?? Number.POSITIVE_INFINITY
     const step = this.#clock.toWall(stepAt - this.#clock.now())
-    const wait = lagging ? TICK_MS : Math.max(TICK_MS, Math.ceil(step))
+    const wait = Math.ceil(Math.max(atLeast, Math.min(step, atMost)))
     this.#timer = Number.isFinite(wait) ? setTimeout(() => this.#tick(), wait) : undefined
   }
 }

@@ -150,7 +150,8 @@ describe('the shapes of records', { concurrency: true }, () => {
       last.messages.map((message) => (message as { role: string }).role),
       ['user', 'assistant', 'user'],
     )
-    assert.deepEqual(run.stats.tokens, { prompt: 18, completion: 10, reasoning: 0 })
+    assert.equal(run.stats.tokens.prompt, 18)
+    assert.equal(run.stats.tokens.completion, 10)
   })
 
   test('turns: a failure in the second one keeps the first', async (t) => {

@@ -84,6 +84,6 @@ test('the judge asks for the second look wherever it finds something', () => {
 test('a hundred thousand keys and levels take linear time', () => {
   const keys = Array.from({ length: 100_000 }, (_, index) => `"key-${index}":${index}`)
   assert.equal(inspect(`{${keys.join(',')}}`).duplicateKey, -1)
-  const deep = '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)
+  const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
   assert.equal(inspect(deep, 200_000).duplicateKey, -1)
 })

@@ -40,6 +40,8 @@ const TERMINATED: [string, string | undefined, number?][] = [
   ['{a:1}', 'syntax', 2],
   ['"\\x"', 'syntax', 3],
   ['"\t"', 'control-char', 2],
+  ['"\\\t"', 'control-char', 3],
+  ['"\\u00\t"', 'control-char', 6],
   ['"a\x01b"', 'control-char', 3],
   ['"a\rb"', 'control-char', 3],
   ['"a\0b"', 'nul', 3],

@@ -125,16 +125,17 @@ describe('accounting', () => {
     })
   })
 
-  it('peak concurrency is what was open at once', () =>
-    withServer({ ...QUICK, maxNumSeqs: 4 }, async (server) => {
-      const bodies = Array.from({ length: 20 }, (_, i) => chatBody(`p${i}`, { min_tokens: 50 }))
+  it('peaks are what was open, running and connected at once', () =>
+    withServer({ ...SLOW, maxNumSeqs: 4 }, async (server) => {
+      const bodies = Array.from({ length: 20 }, (_, i) => chatBody(`p${i}`, ENDLESS))
       const clients = bodies.map((body) => new RawPost(server, body))
-      await until(() => server.stats().requests.total === 20)
-      await until(() => server.stats().requests.open === 0)
-      const { requests, scheduler, connections } = server.stats()
-      assert.deepEqual([requests.peak, scheduler.peak_running, connections.peak], [20, 4, 20])
+      await until(() => server.stats().requests.open === 20)
+      await until(() => server.stats().scheduler.running === 4)
       for (const client of clients) await client.leave()
       await until(() => server.stats().connections.open === 0)
+      const { requests, scheduler, connections } = server.stats()
+      assert.deepEqual([requests.peak, scheduler.peak_running, connections.peak], [20, 4, 20])
+      assert.deepEqual([requests.open, scheduler.running], [0, 0])
     }))
 
   it('a client that does not read is not buffered for, and loses nothing', () => {

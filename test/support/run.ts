@@ -21,7 +21,7 @@ export interface Result {
 export interface RunOptions {
   cwd?: string
   /** Standard input: bytes, pieces, or nothing. */
-  input?: Uint8Array | string | readonly Uint8Array[]
+  input?: Uint8Array | string | readonly Uint8Array[] | AsyncIterable<Uint8Array>
   /** Files to be standard input and output instead of pipes. */
   stdin?: number
   stdout?: number
@@ -32,9 +32,10 @@ export interface RunOptions {
   onStart?: (child: import('node:child_process').ChildProcess) => void
 }
 
-/** The executable of a binary, as `npm run build` leaves it. */
+/** The executable of a binary, as `npm run build` leaves it; DIST names another build. */
 export function executable(name: string): string {
-  const path = fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url))
+  const dist = process.env.DIST ?? fileURLToPath(new URL('../../dist', import.meta.url))
+  const path = join(dist, 'bin', `${name}.js`)
   if (!existsSync(path)) throw new Error(`${path} is missing: run npm run build first`)
   return path
 }
@@ -103,7 +104,7 @@ export async function runInProcess(
   }
 }
 
-function inPieces(input: RunOptions['input']): readonly Uint8Array[] {
+function inPieces(input: RunOptions['input']): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
   if (input === undefined) return []
   if (typeof input === 'string') return input === '' ? [] : [Buffer.from(input)]
   if (input instanceof Uint8Array) return input.length === 0 ? [] : [input]

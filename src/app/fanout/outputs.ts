@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { fstatSync, statSync } from 'node:fs'
 import type { Context } from '../../cli/command.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { KeyRule } from '../../core/key.ts'
@@ -7,7 +7,7 @@ import { type AppendTarget, openAppend, standardOutput } from '../../files/appen
 import { LineWriter } from '../../files/line-writer.ts'
 import { FileLock } from '../../files/lock.ts'
 import { repairTail } from '../../files/repair-tail.ts'
-import { isSameFile } from '../inputs.ts'
+import { isSameFile, operandsOrStdin } from '../inputs.ts'
 import type { FanoutOptions } from './options.ts'
 import { Answered } from './resume.ts'
 
@@ -38,11 +38,14 @@ export async function openOutputs(
   rule: KeyRule,
 ): Promise<Outputs> {
   const { output, failures } = options
-  for (const file of [output, failures]) if (file !== undefined) refuseInput(file, operands)
+  for (const file of [output, failures]) {
+    if (file !== undefined) refuseInput(file, operands, context.stdin.fd)
+  }
   if (output !== undefined && failures !== undefined && sameFile(output, failures)) {
     throw usageError('--output and --failures name the same file')
   }
-  const lock = output === undefined ? undefined : await takeLock(context, output)
+  const lock =
+    output !== undefined && mayBeLocked(output) ? await takeLock(context, output) : undefined
   try {
     const answered =
       output === undefined ? undefined : await prepare(context, options, output, rule)
@@ -50,6 +53,7 @@ export async function openOutputs(
       output === undefined
         ? standardOutput(context.stdout.fd)
         : openAppend(output, options.overwrite)
+    if (failures !== undefined && isFilled(failures)) await mendTail(context, failures)
     const failureTarget = failures === undefined ? undefined : openAppend(failures, false)
     return new OpenOutputs(clock, options.sync, target, failureTarget, answered, lock)
   } catch (error) {
@@ -118,8 +122,7 @@ async function prepare(
   output: string,
   rule: KeyRule,
 ): Promise<Answered | undefined> {
-  const size = statSync(output, { throwIfNoEntry: false })?.size ?? 0
-  if (size === 0 || options.overwrite) return undefined
+  if (!isFilled(output) || options.overwrite) return undefined
   if (!options.resume) {
     throw new ToolError(
       'exists',
@@ -127,31 +130,46 @@ async function prepare(
       { place: { file: output } },
     )
   }
-  const tail = await repairTail(output, { removedPath: `${output}.removed.jsonl`, dryRun: false })
-  if (tail.needsSplit) {
-    throw new ToolError('needs-repair', 'the last line is damaged: run repair-truncated -i first', {
-      place: { file: output },
-    })
-  }
-  if (tail.removedBytes > 0) {
-    context.report.warning(
-      `a torn last line of ${tail.removedBytes} bytes was removed, it is kept in ${output}.removed.jsonl`,
-      'truncated',
-      { file: output },
-    )
-  }
+  await mendTail(context, output)
   const answered = new Answered(rule)
   await answered.read(context, [output])
   return answered
 }
 
-function refuseInput(file: string, operands: readonly string[]): void {
-  for (const operand of operands) {
-    if (operand !== '-' && sameFile(file, operand)) {
-      throw new ToolError('same-file', 'the input is also an output: write to another file', {
-        place: { file },
-      })
-    }
+/** Takes off what a kill has left at the end of a file, so that nothing is glued onto it. */
+async function mendTail(context: Context, file: string): Promise<void> {
+  const removedPath = `${file}.removed.jsonl`
+  const tail = await repairTail(file, { removedPath, dryRun: false })
+  if (tail.needsSplit) {
+    throw new ToolError('needs-repair', 'the last line is damaged: run repair-truncated -i first', {
+      place: { file },
+    })
+  }
+  if (tail.removedBytes === 0) return
+  const message = `a torn last line of ${tail.removedBytes} bytes was removed, it is kept in ${removedPath}`
+  context.report.warning(message, 'truncated', { file })
+}
+
+/** A regular file with something in it. */
+function isFilled(file: string): boolean {
+  const stats = statSync(file, { throwIfNoEntry: false })
+  return stats?.isFile() === true && stats.size > 0
+}
+
+/** Devices and pipes have as many writers as they like. */
+function mayBeLocked(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? true
+}
+
+function refuseInput(file: string, operands: readonly string[], stdin: number): void {
+  const own = statSync(file, { throwIfNoEntry: false })
+  if (own === undefined || !own.isFile()) return
+  for (const operand of operandsOrStdin(operands)) {
+    const input = operand === '-' ? fstatSync(stdin) : statSync(operand, { throwIfNoEntry: false })
+    if (input === undefined || !isSameFile(own, input)) continue
+    throw new ToolError('same-file', 'the input is also an output: write to another file', {
+      place: { file },
+    })
   }
 }
 

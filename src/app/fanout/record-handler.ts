@@ -69,7 +69,9 @@ export class RecordHandler {
       const line = await this.#resultOf(entry)
       await this.#deliver(index, line)
     } catch (error) {
-      stop.end(error as Error)
+      // What is asked already is still worth its answer.
+      if (error instanceof ToolError && error.code === 'changed') stop.endSoon(error)
+      else stop.end(error as Error)
     } finally {
       this.#open--
       if (this.#open === 0) this.#idle?.()
@@ -122,12 +124,18 @@ export class RecordHandler {
       accounting.left++
       return undefined
     }
-    if (this.#isAnswered(record, completer)) {
-      accounting.skipped++
-      return undefined
-    }
     const began = this.#parts.clock.now()
-    const completion = await this.#complete(completer, entry)
+    let completion: Completion
+    try {
+      if (this.#isAnswered(record, completer)) {
+        accounting.skipped++
+        return undefined
+      }
+      completion = await this.#complete(completer, entry)
+    } catch (error) {
+      accounting.left++
+      throw error
+    }
     return this.#settle(record, completion, this.#parts.clock.now() - began)
   }
 

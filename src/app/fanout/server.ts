@@ -1,5 +1,6 @@
 import type { Context } from '../../cli/command.ts'
 import { errorMessage, excerpt } from '../../core/answer.ts'
+import { withoutSecret } from '../../core/mask.ts'
 import { usageError } from '../../core/tool-error.ts'
 import { readSecret, readText } from '../../files/secret.ts'
 import { type ConnectionSettings, proxyOf } from '../../net/connection.ts'
@@ -22,7 +23,8 @@ export class Server {
   readonly headers: string[]
   /** Whether the server has answered anything in this run. */
   seen = false
-  #key: string | undefined
+  /** What no message may show: the key, and what the header file holds. */
+  #secrets: string[]
   #timeout: number
 
   /** The servers that the options or the environment name. */
@@ -36,8 +38,10 @@ export class Server {
   /** @throws ToolError for a URL, header or key file that cannot be */
   constructor(url: string, context: Context, options: FanoutOptions) {
     this.endpoint = parseEndpoint(url)
-    this.#key = apiKey(context, options)
-    this.headers = requestHeaders(this.#key, options)
+    const key = apiKey(context, options)
+    const secretHeaders = options.headerFile === undefined ? [] : headerLines(options.headerFile)
+    this.headers = requestHeaders(key, options.header, secretHeaders)
+    this.#secrets = secretsOf(key, secretHeaders)
     this.#timeout = QUERY_TIMEOUT / options.clockSpeed
     this.connection = {
       origin: this.endpoint.origin,
@@ -98,16 +102,15 @@ export class Server {
     return serverError('refused-by-server', this.endpoint, this.masked(message))
   }
 
-  /** A text in which the key, if a server echoed it, is masked. */
+  /** A text in which the secrets, if a server echoed them, are masked. */
   masked(text: string): string {
-    return this.#key === undefined ? text : text.replaceAll(this.#key, '***')
+    return this.#secrets.reduce(withoutSecret, text)
   }
 
   /** The same for all that a reply says. */
   maskedOutcome(outcome: Outcome): Outcome {
-    const key = this.#key
-    if (key === undefined || !textsOf(outcome).some((text) => text.includes(key))) return outcome
-    return JSON.parse(JSON.stringify(outcome).replaceAll(key, '***')) as Outcome
+    if (textsOf(outcome).every((text) => this.masked(text) === text)) return outcome
+    return JSON.parse(this.masked(JSON.stringify(outcome))) as Outcome
   }
 }
 
@@ -145,22 +148,25 @@ function apiKey(context: Context, options: FanoutOptions): string | undefined {
   return key
 }
 
-function requestHeaders(key: string | undefined, options: FanoutOptions): string[] {
-  const lines = [...options.header]
-  for (const line of lines) {
+/** The lines of a file of headers. */
+function headerLines(file: string): string[] {
+  return readText(file)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+}
+
+function requestHeaders(
+  key: string | undefined,
+  given: readonly string[],
+  secret: readonly string[],
+): string[] {
+  for (const line of given) {
     if (/^\s*authorization\s*:/i.test(line)) {
       throw usageError('Authorization does not belong on a command line: use --header-file')
     }
   }
-  if (options.headerFile !== undefined) {
-    lines.push(
-      ...readText(options.headerFile)
-        .split('\n')
-        .filter((line) => line.trim() !== ''),
-    )
-  }
-  const own = lines.flatMap((line) => {
-    const [, name, value] = /^\s*([!#$%&'*+.^_`|~\w-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+  const own = [...given, ...secret].flatMap((line) => {
+    const [, name, value] = HEADER.exec(line) ?? []
     if (name === undefined || value === undefined) {
       throw usageError(`a header is 'Name: value', not '${line.split(':')[0]}'`)
     }
@@ -169,4 +175,16 @@ function requestHeaders(key: string | undefined, options: FanoutOptions): string
   const named = own.some((word, index) => index % 2 === 0 && word.toLowerCase() === 'authorization')
   const authorization = key === undefined || named ? [] : ['authorization', `Bearer ${key}`]
   return ['content-type', 'application/json', ...authorization, ...own]
+}
+
+const HEADER = /^\s*([!#$%&'*+.^_`|~\w-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/
+
+/** Shorter values of headers are no secrets, and masking them would spoil every message. */
+const SHORTEST_SECRET = 8
+
+/** The key and the values of secret headers; of `Bearer TOKEN`, the token. */
+function secretsOf(key: string | undefined, headers: readonly string[]): string[] {
+  const values = headers.map((line) => HEADER.exec(line)?.[2]?.split(/\s+/).at(-1) ?? '')
+  const long = values.filter((value) => value.length >= SHORTEST_SECRET)
+  return key === undefined ? long : [key, ...long]
 }

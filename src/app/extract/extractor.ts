@@ -1,0 +1,196 @@
+import type { Context } from '../../cli/command.ts'
+import { ByteBuilder } from '../../core/byte-builder.ts'
+import { type Field, findField, parseField, type ValueRange } from '../../core/field.ts'
+import type { JsonScanner } from '../../core/json-scan.ts'
+import { PromptWriter } from '../../core/prompt-record.ts'
+import { memberNames, PROMPT_FIELDS, PromptFinder } from '../../core/prompt-shape.ts'
+import { RowProblem, type RowProblemCode } from '../../core/row-problem.ts'
+import { Emitter } from './emitter.ts'
+import { noShape } from './no-shape.ts'
+import type { ExtractOptions } from './options.ts'
+import { RecordIds } from './record-ids.ts'
+import type { RowHandler, RowPlace } from './row-handler.ts'
+import { RowReport } from './row-report.ts'
+
+/** A file whose first rows, this many, all have no known field is of no known shape. */
+const UNDECIDED_ROWS = 100
+const END = Buffer.from('}\n')
+
+interface Held {
+  problem: RowProblem
+  place: RowPlace
+  bytes: Buffer
+}
+
+/** Turns rows into records for fanout-complete, or says why it cannot. */
+export class Extractor implements RowHandler {
+  rows = 0
+  blankLines = 0
+  readonly report: RowReport
+  readonly emitter: Emitter
+  #options: ExtractOptions
+  #ids: RecordIds
+  #promptField: Field | undefined
+  #keep: { field: Field; head: Buffer }[]
+  #body = new ByteBuilder()
+  #writer: PromptWriter
+  #prompts: PromptFinder
+  /** A row of the file had a known field. */
+  #shapeKnown = false
+  /** Rows without one, while it is not known whether the file has any that does. */
+  #held: Held[] = []
+  #names: string[] = []
+
+  constructor(context: Context, options: ExtractOptions) {
+    this.#options = options
+    this.report = new RowReport(context, options.rejects)
+    this.#ids = new RecordIds(options.key, options.pathIds)
+    this.emitter = new Emitter(options, this.#ids, context.stdout.fd)
+    this.#writer = new PromptWriter(options.turns, this.#body)
+    this.#promptField =
+      options.promptField === undefined ? undefined : parseField(options.promptField)
+    this.#prompts = new PromptFinder(this.#promptField)
+    this.#keep = options.keep.map((name) => ({
+      field: parseField(name),
+      head: Buffer.from(`,${JSON.stringify(name)}:`),
+    }))
+  }
+
+  get done(): boolean {
+    return this.emitter.done
+  }
+
+  row(scanner: JsonScanner, bytes: Buffer, range: ValueRange, place: RowPlace): void {
+    this.rows++
+    this.#body.length = 0
+    try {
+      if (bytes[range.start] !== 0x7b) throw new RowProblem('not-object')
+      this.#prompt(scanner, bytes, range, place)
+    } catch (error) {
+      if (!(error instanceof RowProblem)) throw error
+      this.#unusable(error, scanner, bytes, range, place)
+    }
+  }
+
+  broken(code: string, message: string, bytes: Buffer, range: ValueRange, place: RowPlace): void {
+    this.rows++
+    this.report.reject(code, message, place, copyOf(bytes, range))
+  }
+
+  lost(code: string, message: string, count: number, place: RowPlace): void {
+    this.rows += count
+    this.report.reject(code, message, place, undefined, count)
+  }
+
+  fileProblem(code: string, message: string, file: string): void {
+    this.report.fileProblem(code, message, file)
+  }
+
+  blank(): void {
+    this.blankLines++
+  }
+
+  async settle(): Promise<void> {
+    await this.emitter.settle()
+    await this.report.settle()
+  }
+
+  /** Begins with another file, whose shape is not known yet. */
+  beginFile(): void {
+    this.#shapeKnown = false
+    this.#held = []
+  }
+
+  /**
+   * Ends a file.
+   *
+   * @throws ToolError `no-shape` where no row of it had a known field
+   */
+  async endFile(file: string): Promise<void> {
+    if (this.#held.some(({ problem }) => problem.code === 'no-prompt')) this.#refuseFile(file)
+    this.#release()
+    this.report.endFile()
+    await this.settle()
+  }
+
+  #prompt(scanner: JsonScanner, bytes: Buffer, range: ValueRange, place: RowPlace): void {
+    const { skipEmpty, maxPromptChars } = this.#options
+    const { leftOut } = this.emitter
+    this.#ids.of(scanner, bytes, place)
+    if (this.#ids.reachesInside) scanner.value(range.start)
+    const prompt = this.#prompts.find(scanner, bytes)
+    if (!this.#shapeKnown) this.#release()
+    try {
+      this.#writer.write(bytes, prompt)
+    } catch (error) {
+      if (!skipEmpty || !(error instanceof RowProblem) || error.code !== 'empty-prompt') throw error
+      leftOut.empty++
+      return
+    }
+    if (maxPromptChars !== undefined && this.#writer.isLongerThan(maxPromptChars)) {
+      leftOut.too_long++
+      return
+    }
+    this.#kept(scanner, bytes, range)
+    this.#body.append(END)
+    this.emitter.take(this.#ids.token, this.#body)
+  }
+
+  /** Appends the members of --keep, each value byte for byte. */
+  #kept(scanner: JsonScanner, bytes: Buffer, range: ValueRange): void {
+    let moved = (this.#promptField?.steps.length ?? 1) > 1
+    for (const { field, head } of this.#keep) {
+      if (moved) scanner.value(range.start)
+      const value = findField(scanner, bytes, field)
+      moved = field.steps.length > 1
+      if (value === undefined) continue
+      this.#body.append(head)
+      this.#body.append(bytes, value.start, value.end)
+    }
+  }
+
+  #unusable(
+    problem: RowProblem,
+    scanner: JsonScanner,
+    bytes: Buffer,
+    range: ValueRange,
+    place: RowPlace,
+  ): void {
+    const row = copyOf(bytes, range)
+    if (this.#shapeKnown || !UNDECIDED.has(problem.code)) {
+      this.report.reject(problem.code, problem.message, place, row)
+      return
+    }
+    if (problem.code === 'no-prompt' && this.#names.length === 0) {
+      scanner.value(range.start)
+      this.#names = memberNames(scanner, bytes)
+    }
+    this.#held.push({ problem, place, bytes: row })
+    if (this.#held.length === UNDECIDED_ROWS) this.#refuseFile(place.file)
+  }
+
+  /** The file has the shape that is looked for: rows without it are single ones. */
+  #release(): void {
+    this.#shapeKnown = true
+    this.#names = []
+    for (const { problem, place, bytes } of this.#held.splice(0)) {
+      this.report.reject(problem.code, problem.message, place, bytes)
+    }
+  }
+
+  #refuseFile(file: string): never {
+    const { promptField } = this.#options
+    this.report.counts['no-shape'] = (this.report.counts['no-shape'] ?? 0) + this.#held.length
+    this.#held = []
+    const names = this.#names
+    this.#names = []
+    throw noShape(file, promptField === undefined ? PROMPT_FIELDS : [promptField], names, 'fields')
+  }
+}
+
+/** Problems of rows that may be the whole file's. */
+const UNDECIDED = new Set<RowProblemCode>(['no-prompt', 'not-object'])
+
+function copyOf(bytes: Buffer, { start, end }: ValueRange): Buffer {
+  return Buffer.from(bytes.subarray(start, end))
+}

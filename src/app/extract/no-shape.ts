@@ -1,0 +1,20 @@
+import { ToolError } from '../../core/tool-error.ts'
+
+const SHOWN = 20
+
+/** The error for a file in which no row has a field that holds a prompt. */
+export function noShape(
+  file: string,
+  looked: readonly string[],
+  found: readonly string[],
+  what: 'fields' | 'columns',
+): ToolError {
+  const shown = found.slice(0, SHOWN).map((name) => `'${name}'`)
+  if (found.length > SHOWN) shown.push(`${found.length - SHOWN} more`)
+  const has = found.length > 0 ? `it has the ${what} ${shown.join(', ')}` : `its rows have no ${what}`
+  const message =
+    looked.length === 1
+      ? `no row has the field '${looked[0]}' of --prompt-field: ${has}`
+      : `none of the known shapes: ${has}; name the one that holds the prompt with --prompt-field`
+  return new ToolError('no-shape', message, { place: { file } })
+}

@@ -1,0 +1,96 @@
+import { isUtf8 } from 'node:buffer'
+import type { Context } from '../../cli/command.ts'
+import { JsonBytes } from '../../core/json-bytes.ts'
+import { JsonScanner, PADDING } from '../../core/json-scan.ts'
+import { Interrupted } from '../../core/tool-error.ts'
+import { type ParquetBatch, type ParquetDamage, ParquetFile } from '../../files/parquet-file.ts'
+import { noShape } from './no-shape.ts'
+import type { RowHandler } from './row-handler.ts'
+
+/** What is wanted of a file with columns. */
+export interface ColumnWish {
+  /** At least one of these must be there. */
+  prompts: readonly string[]
+  /** These are read where they are there. */
+  others: readonly string[]
+}
+
+/**
+ * Gives the rows of a Parquet file as JSON objects of the columns that are wanted.
+ *
+ * @throws ToolError where it has no column that holds a prompt, or cannot be read
+ */
+export async function parquetRows(
+  context: Context,
+  path: string,
+  name: string,
+  handler: RowHandler,
+  wish: ColumnWish,
+): Promise<void> {
+  const file = await ParquetFile.open(path, name)
+  try {
+    const has = (column: string): boolean => file.columns.includes(column)
+    if (!wish.prompts.some(has)) throw noShape(name, wish.prompts, file.columns, 'columns')
+    const wanted = new Set([...wish.prompts, ...wish.others].filter(has))
+    const rows = new BatchRows(name, handler)
+    for await (const batch of file.batches([...wanted])) {
+      if (context.interrupt.signal !== undefined) throw new Interrupted()
+      if ('message' in batch) rows.lost(batch)
+      else rows.give(batch)
+      await handler.settle()
+      if (handler.done) return
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+class BatchRows {
+  #name: string
+  #handler: RowHandler
+  #json = new JsonBytes(1024 * 1024)
+  #scanner = new JsonScanner()
+
+  constructor(name: string, handler: RowHandler) {
+    this.#name = name
+    this.#handler = handler
+  }
+
+  give({ firstRow, count, columns }: ParquetBatch): void {
+    const json = this.#json
+    const ends: number[] = []
+    json.length = 0
+    for (let index = 0; index < count; index++) {
+      json.object(columns.map(({ name, values }) => [name, values[index]] as const))
+      ends.push(json.length)
+      json.byte(0x0a)
+    }
+    json.reserve(PADDING)
+    this.#scanner.use(json.bytes)
+    const allUtf8 = isUtf8(json.view())
+    for (let index = 0, start = 0; index < count && !this.#handler.done; index++) {
+      const end = ends[index]!
+      this.#row(start, end, firstRow + index, allUtf8)
+      start = end + 1
+    }
+  }
+
+  lost({ firstRow, count, message }: ParquetDamage): void {
+    const place = { file: this.#name, row: firstRow + 1, offset: firstRow }
+    const text = `${count} rows from here on cannot be read: ${message}`
+    this.#handler.lost('parquet-damaged', text, count, place)
+  }
+
+  #row(start: number, end: number, index: number, isAllUtf8: boolean): void {
+    const { bytes } = this.#json
+    const range = { start, end }
+    const place = { file: this.#name, row: index + 1, offset: index }
+    if (!isAllUtf8 && !isUtf8(bytes.subarray(start, end))) {
+      this.#handler.broken('utf8', 'a text of the row is no UTF-8', bytes, range, place)
+    } else if (this.#scanner.scan(start, end)) {
+      this.#handler.row(this.#scanner, bytes, range, place)
+    } else {
+      this.#handler.broken('syntax', 'a JSON column of the row holds no JSON', bytes, range, place)
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import type { Context } from '../../cli/command.ts'
+import type { ByteReader } from '../../core/byte-reader.ts'
+import { hasBom } from '../../core/file-kind.ts'
+import { EXIT, Interrupted, ToolError } from '../../core/tool-error.ts'
+import { PrefixedReader } from '../../files/byte-reader.ts'
+import type { Input } from '../../files/input.ts'
+import { PARQUET_MAGIC } from '../../files/parquet-file.ts'
+import { openBlocks } from '../inputs.ts'
+import { arrayRows } from './array-rows.ts'
+import { jsonlRows } from './jsonl-rows.ts'
+import { type ColumnWish, parquetRows } from './parquet-rows.ts'
+import type { RowHandler } from './row-handler.ts'
+
+/** White space at a file's beginning is looked through as far as this. */
+const HEAD = 4096
+
+export interface SourceOptions {
+  /** Files that are written to, which no input may be. */
+  outputs: readonly (string | undefined)[]
+  readSize: number | undefined
+  /** What is wanted of a file with columns. */
+  columns: ColumnWish
+}
+
+/**
+ * Gives the rows of one file to the handler. What the file is, its first bytes tell: Parquet, one
+ * JSON array, or lines.
+ *
+ * @throws ToolError where it cannot be read, Interrupted when a signal came
+ */
+export async function readRows(
+  context: Context,
+  operand: string,
+  handler: RowHandler,
+  options: SourceOptions,
+): Promise<void> {
+  const { input } = await openBlocks(context, operand, { outputs: options.outputs })
+  try {
+    const source = new StoppableReader(input.reader, context)
+    const head = await readHead(source)
+    const reader = new PrefixedReader(head, source)
+    const { name } = input
+    if (head.subarray(0, PARQUET_MAGIC.length).equals(PARQUET_MAGIC)) {
+      await parquetRows(context, parquetPath(operand, input), name, handler, options.columns)
+    } else if (firstContent(head) === 0x5b) await arrayRows(reader, name, handler)
+    else await jsonlRows(reader, name, handler, options.readSize)
+  } finally {
+    await input.close()
+  }
+}
+
+/** Parquet is read from its end: it must be a file. */
+function parquetPath(operand: string, input: Input): string {
+  const place = { file: input.name }
+  if (input.compression !== undefined) {
+    throw new ToolError('parquet-compressed', `decompress the Parquet file first (${input.compression})`, { place })
+  }
+  if (operand === '-' || !input.stats.isFile()) {
+    throw new ToolError('parquet-pipe', 'Parquet is read from its end: name the file as an operand', {
+      place,
+    })
+  }
+  return operand
+}
+
+async function readHead(reader: ByteReader): Promise<Buffer> {
+  const head = Buffer.alloc(HEAD)
+  let filled = 0
+  while (filled < HEAD) {
+    try {
+      const count = await reader.read(head, filled, HEAD - filled)
+      if (count === 0) break
+      filled += count
+    } catch (error) {
+      // Damage of a compressed stream comes again when it is read on.
+      if (!(error instanceof ToolError) || error.exitCode !== EXIT.data) throw error
+      break
+    }
+    if (filled >= PARQUET_MAGIC.length && firstContent(head.subarray(0, filled)) !== undefined) break
+  }
+  return head.subarray(0, filled)
+}
+
+/** The first byte that is neither white space nor part of a byte order mark. */
+function firstContent(head: Buffer): number | undefined {
+  let at = hasBom(head, 0, head.length) ? 3 : 0
+  while (at < head.length && (head[at] === 0x20 || (head[at]! >= 0x09 && head[at]! <= 0x0d))) at++
+  return head[at]
+}
+
+/** Turns the end of input that a signal brings about into an exception. */
+class StoppableReader implements ByteReader {
+  #source: ByteReader
+  #context: Context
+
+  constructor(source: ByteReader, context: Context) {
+    this.#source = source
+    this.#context = context
+  }
+
+  async read(into: Buffer, offset: number, length: number): Promise<number> {
+    const { interrupt } = this.#context
+    try {
+      const count = await this.#source.read(into, offset, length)
+      if (interrupt.signal !== undefined) throw new Interrupted()
+      return count
+    } catch (error) {
+      throw interrupt.signal === undefined ? error : new Interrupted()
+    }
+  }
+}

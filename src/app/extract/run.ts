@@ -1,0 +1,130 @@
+import type { Context } from '../../cli/command.ts'
+import { KEY_FIELDS } from '../../core/key.ts'
+import { PROMPT_FIELDS, SYSTEM_FIELDS } from '../../core/prompt-shape.ts'
+import { EXIT, ToolError, usageError } from '../../core/tool-error.ts'
+import { expandGlob } from '../../files/glob.ts'
+import { STDIN_NAME } from '../../files/input.ts'
+import { operandsOrStdin, reportTrouble } from '../inputs.ts'
+import { writeStats } from '../stats.ts'
+import { CounterLine } from './counter-line.ts'
+import { Extractor } from './extractor.ts'
+import type { ExtractOptions } from './options.ts'
+import type { ColumnWish } from './parquet-rows.ts'
+import { readRows } from './row-sources.ts'
+
+/** Members that the records have anyway. */
+const WRITTEN = new Set(['id', 'custom_id', 'messages', 'turns', 'prompt', 'body'])
+
+/** The program of extract-prompts: rows of data sets in, records for fanout-complete out. */
+export async function extract(
+  context: Context,
+  options: ExtractOptions,
+  operands: string[],
+): Promise<number> {
+  checkOptions(options)
+  const files = await filesOf(operands)
+  const extractor = new Extractor(context, options)
+  const { emitter, report } = extractor
+  const line = new CounterLine(
+    context,
+    () => `${extractor.rows} rows read, ${emitter.prompts} prompts, ${report.rejected} unusable`,
+  )
+  let worst: number = EXIT.ok
+  try {
+    for (const file of files) {
+      worst = Math.max(worst, await readFile(context, file, extractor, options))
+      if (extractor.done) break
+    }
+    await emitter.finish()
+  } finally {
+    line.stop()
+    await emitter.close()
+    await report.close()
+    await writeStats(context, options.stats, countsOf(extractor))
+  }
+  context.report.note(summary(extractor))
+  const flawed = report.rejected > 0 || report.fileProblems > 0
+  return Math.max(worst, flawed ? EXIT.data : EXIT.ok)
+}
+
+function checkOptions({ sample, keep, seed }: ExtractOptions): void {
+  if (sample !== undefined && (sample <= 0 || sample > 1)) {
+    throw usageError('--sample takes a rate above 0 and at most 1, such as 0.1')
+  }
+  if (seed !== undefined && sample === undefined) {
+    throw usageError('--seed is for --sample; --shuffle takes its own seed')
+  }
+  for (const name of keep) {
+    if (WRITTEN.has(name)) {
+      throw usageError(`--keep ${name} cannot be: that member of the record is made by this command`)
+    }
+  }
+}
+
+async function filesOf(operands: readonly string[]): Promise<string[]> {
+  const files: string[] = []
+  for (const operand of operandsOrStdin(operands)) {
+    const found = operand === '-' ? [operand] : await expandGlob(operand)
+    if (found.length === 0) {
+      throw new ToolError('io', 'no file matches', { place: { file: operand } })
+    }
+    files.push(...found)
+  }
+  return files
+}
+
+async function readFile(
+  context: Context,
+  file: string,
+  extractor: Extractor,
+  options: ExtractOptions,
+): Promise<number> {
+  extractor.beginFile()
+  const outputs = [options.rejects, options.stats]
+  const { readSize } = options
+  try {
+    await readRows(context, file, extractor, { outputs, readSize, columns: columnsFor(options) })
+    await extractor.endFile(file === '-' ? STDIN_NAME : file)
+    return EXIT.ok
+  } catch (error) {
+    const code = reportTrouble(context, error)
+    await extractor.settle()
+    return code
+  }
+}
+
+/** The columns of a Parquet file that are read: others may be large. */
+function columnsFor({ promptField, key, keep }: ExtractOptions): ColumnWish {
+  const both = (name: string): string[] => [name, name.split('.')[0]!]
+  const prompts = promptField === undefined ? [...PROMPT_FIELDS] : both(promptField)
+  const keys = key === undefined ? [...KEY_FIELDS] : both(key)
+  return {
+    prompts: [...new Set(prompts)],
+    others: [...keys, 'input', ...SYSTEM_FIELDS, ...keep.flatMap(both)],
+  }
+}
+
+function countsOf({ rows, blankLines, report, emitter }: Extractor): object {
+  return {
+    rows,
+    prompts: emitter.prompts,
+    rejected: report.rejected,
+    left_out: Object.values(emitter.leftOut).reduce((sum, count) => sum + count, 0),
+    records: emitter.records,
+    rejected_by_reason: report.counts,
+    left_out_by_reason: emitter.leftOut,
+    file_problems: report.fileProblems,
+    blank_lines: blankLines,
+  }
+}
+
+function summary({ rows, report, emitter }: Extractor): string {
+  const { leftOut, prompts, records } = emitter
+  const parts = [`${prompts} prompts`]
+  if (records !== prompts) parts.push(`${records} records`)
+  parts.push(`${report.rejected} unusable`)
+  for (const [why, count] of Object.entries(leftOut)) {
+    if (count > 0) parts.push(`${count} left out (${why.replace('_', ' ')})`)
+  }
+  return `${rows} rows: ${parts.join(', ')}`
+}

@@ -1,0 +1,136 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { ioError, ToolError } from '../core/tool-error.ts'
+import { ParquetColumn, readFully } from './parquet-column.ts'
+import { type FileMetaData, loadParquet, type Parquet, type RowGroup, type SchemaTree } from './parquet-library.ts'
+
+/** What a Parquet file begins and ends with. */
+export const PARQUET_MAGIC = Buffer.from('PAR1')
+
+/** Rows that are put together at once: their values are in memory, and a page of each column. */
+const BATCH = 256
+
+/** Some rows of a file: one list of values per column. */
+export interface ParquetBatch {
+  /** The first row's number in the file, from 0. */
+  firstRow: number
+  count: number
+  columns: { name: string; values: unknown[] }[]
+}
+
+/** Rows that cannot be read, to the end of their row group. */
+export interface ParquetDamage {
+  firstRow: number
+  count: number
+  message: string
+}
+
+/** A Parquet file, read batch by batch in memory that does not grow with the file. */
+export class ParquetFile {
+  readonly rows: number
+  /** Names of its top-level columns. */
+  readonly columns: string[]
+  #parquet: Parquet
+  #file: FileHandle
+  #metadata: FileMetaData
+  #tree: SchemaTree
+
+  /**
+   * Opens a file by its path and reads its footer.
+   *
+   * @param name how messages call it
+   * @throws ToolError `io`, or `parquet-damaged` where it is cut or no Parquet
+   */
+  static async open(path: string, name: string): Promise<ParquetFile> {
+    const parquet = await loadParquet()
+    const file = await open(path).catch((error: unknown) => {
+      throw ioError(error, name, 'read')
+    })
+    try {
+      return new ParquetFile(parquet, file, await readFooter(parquet, file))
+    } catch (error) {
+      await file.close()
+      if (error instanceof ToolError) throw error
+      throw new ToolError('parquet-damaged', footerProblem(error), { exitCode: 1, place: { file: name } })
+    }
+  }
+
+  private constructor(parquet: Parquet, file: FileHandle, metadata: FileMetaData) {
+    this.#parquet = parquet
+    this.#file = file
+    this.#metadata = metadata
+    this.#tree = parquet.schemaTree(metadata)
+    this.rows = Number(metadata.num_rows)
+    this.columns = this.#tree.children.map(({ element }) => element.name)
+  }
+
+  /** Gives the rows in batches, and damage where a row group cannot be read on. */
+  async *batches(names: readonly string[]): AsyncGenerator<ParquetBatch | ParquetDamage, void, void> {
+    let firstRow = 0
+    for (const group of this.#metadata.row_groups) {
+      const end = firstRow + Number(group.num_rows)
+      const columns = names.map((name) => this.#column(group, name))
+      while (firstRow < end) {
+        const count = Math.min(BATCH, end - firstRow)
+        try {
+          const values = await Promise.all(columns.map((column) => column.take(count)))
+          yield {
+            firstRow,
+            count,
+            columns: columns.map(({ name }, index) => ({ name, values: values[index]! })),
+          }
+        } catch (error) {
+          yield { firstRow, count: end - firstRow, message: (error as Error).message }
+          break
+        }
+        firstRow += count
+      }
+      firstRow = end
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close()
+  }
+
+  /** A top-level column of a row group, its leaves put together. */
+  #column(group: RowGroup, name: string): { name: string; take(count: number): Promise<unknown[]> } {
+    const parquet = this.#parquet
+    const tree = this.#tree.children.find(({ element }) => element.name === name)!
+    const leaves = group.columns.flatMap(({ meta_data: meta }) =>
+      meta?.path_in_schema[0] === name
+        ? [new ParquetColumn({ parquet, file: this.#file, tree: this.#tree, meta })]
+        : [],
+    )
+    return {
+      name,
+      async take(count) {
+        const parts = new Map<string, unknown[]>()
+        for (const leaf of leaves) {
+          const rows = await leaf.take(count)
+          if (rows.length < count) throw new Error(`the column ${leaf.path} has too few rows`)
+          parts.set(leaf.path, rows)
+        }
+        if (tree.children.length > 0) parquet.assembleNested(parts, tree, parquet.parsers)
+        return parts.get(name) ?? []
+      },
+    }
+  }
+}
+
+async function readFooter(parquet: Parquet, file: FileHandle): Promise<FileMetaData> {
+  const { size } = await file.stat()
+  const slice = async (start: number, end = size): Promise<ArrayBuffer> => {
+    const bytes = Buffer.alloc(end - start)
+    await readFully(file, bytes, start)
+    return bytes.buffer
+  }
+  return parquet.readMetadata({ byteLength: size, slice }, { geoparquet: false })
+}
+
+function footerProblem(error: unknown): string {
+  const { message } = error as Error
+  const cut = /footer|too short|Offset is outside/.test(message)
+  return cut
+    ? 'the Parquet file is cut short: it does not end in a footer; fetch it again'
+    : `the Parquet file is damaged: ${message}`
+}

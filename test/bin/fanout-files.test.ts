@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Answered, fanout, linesOf, parsed, prompts, type Stats } from '../support/fanout.ts'
+import { executable, newFolder, run } from '../support/run.ts'
+import { answerWell, json, lastMessage, serve } from '../support/servers.ts'
+import { settleable } from '../support/settleable.ts'
+
+const MODEL = ['--model', 'm', '--clock-speed', '50']
+
+function idsOf(file: string): (string | number)[] {
+  return parsed<Answered>(linesOf(file)).map(({ id }) => id)
+}
+
+describe('-o FILE', { concurrency: true }, () => {
+  test('exists: refused, resumed or overwritten; an empty one counts as none', async (t) => {
+    const server = await serve(t, answerWell)
+    const folder = newFolder()
+    const out = join(folder, 'out.jsonl')
+    const args = ['--url', server.url, ...MODEL, '-o', out]
+    writeFileSync(out, '')
+    const first = await run('fanout-complete', args, { input: prompts(2) })
+    assert.equal(first.code, 0, first.stderr)
+    assert.equal(first.stdout.length, 0)
+    assert.deepEqual(idsOf(out).sort(), [1, 2])
+    assert.ok(!existsSync(`${out}.lock`))
+
+    const before = readFileSync(out)
+    const refused = await run('fanout-complete', args, { input: prompts(3) })
+    assert.equal(refused.code, 2)
+    assert.match(refused.stderr, /^fanout-complete: .*out\.jsonl: .*--resume.*--overwrite.*\n$/)
+    assert.ok(readFileSync(out).equals(before))
+
+    const stats = join(folder, 'stats')
+    const more = [...args, '--resume', '--stats', stats]
+    const resumed = await run('fanout-complete', more, { input: prompts(4) })
+    assert.equal(resumed.code, 0, resumed.stderr)
+    assert.deepEqual(idsOf(out).sort(), [1, 2, 3, 4])
+    assert.ok(readFileSync(out).subarray(0, before.length).equals(before))
+    assert.equal(server.requests.length, 4)
+    const { records, answered, skipped } = JSON.parse(readFileSync(stats, 'utf8')) as Stats
+    assert.deepEqual([records, answered, skipped], [4, 2, 2])
+
+    const anew = await run('fanout-complete', [...args, '--overwrite'], { input: prompts(1) })
+    assert.equal(anew.code, 0, anew.stderr)
+    assert.deepEqual(idsOf(out), [1])
+  })
+
+  test('--resume: what counts as completed, and what is asked again', async (t) => {
+    const server = await serve(t, answerWell)
+    const out = join(newFolder(), 'out.jsonl')
+    const lines = [
+      '{"id":1,"status":"error","error":{"code":"x"}}',
+      '{"id":"2","status":"success","conversations":[]}',
+      '{"custom_id":"3","response":{"status_code":500,"body":null},"error":null}',
+      '{"custom_id":"4","response":{"status_code":200,"body":{}},"error":null}',
+      '{"id":5,"status":"success","finish_reason":"length","conversations":[]}',
+    ]
+    writeFileSync(out, `${lines.join('\n')}\n{"id":6,"status":"succ`)
+    const args = ['--url', server.url, ...MODEL, '-o', out, '--resume', '-c', '1']
+    const result = await run('fanout-complete', args, { input: prompts(7) })
+    assert.equal(result.code, 0, result.stderr)
+    assert.match(result.stderr, /warning: .*torn/)
+    assert.deepEqual(server.requests.map(lastMessage), ['p1', 'p3', 'p6', 'p7'])
+    assert.deepEqual(linesOf(out).slice(0, 5), lines)
+    assert.deepEqual(idsOf(out).slice(5), [1, 3, 6, 7])
+    const [removed] = linesOf(`${out}.removed.jsonl`)
+    const piece = JSON.parse(removed!) as { text: string; code: string; offset: number }
+    assert.equal(piece.text, '{"id":6,"status":"succ')
+    assert.equal(piece.code, 'truncated')
+    assert.equal(piece.offset, lines.join('\n').length + 1)
+  })
+
+  test('--on-changed stop, keep, redo', async (t) => {
+    const server = await serve(t, answerWell)
+    const out = join(newFolder(), 'out.jsonl')
+    const args = ['--clock-speed', '50', '-o', out, '-c', '1']
+    const url = server.url
+    await fanout(url, [...args, '--model', 'm', '--max-tokens', '5'], { input: prompts(2) })
+    const same = await fanout(
+      url,
+      [...args, '--resume', '--model', 'm', '--max-tokens', '5', '--no-stream'],
+      { input: prompts(2) },
+    )
+    assert.equal(same.stats.skipped, 2)
+    const other = [...args, '--resume', '--model', 'm', '--max-tokens', '6']
+    const input = `{"id":3,"prompt":"p3"}\n${prompts(2)}`
+    const stopped = await fanout(url, other, { input })
+    assert.equal(stopped.code, 2)
+    assert.match(stopped.stderr, /--on-changed/)
+    const kept = await fanout(url, [...other, '--on-changed', 'keep'], { input })
+    assert.equal(kept.code, 0, kept.stderr)
+    assert.deepEqual(idsOf(out).sort(), [1, 2, 3])
+    const redone = await fanout(url, [...other, '--on-changed', 'redo'], { input })
+    assert.equal(redone.code, 0, redone.stderr)
+    assert.deepEqual(idsOf(out), [1, 2, 3, 1, 2])
+    // The answer that was given last is the one to compare with.
+    const settled = await fanout(url, other, { input })
+    assert.equal(settled.code, 0, settled.stderr)
+    assert.equal(settled.stats.skipped, 3)
+  })
+
+  test('a record in the input twice is not lost on resume', async (t) => {
+    const server = await serve(t, answerWell)
+    const out = join(newFolder(), 'out.jsonl')
+    const args = ['--url', server.url, ...MODEL, '-o', out, '--resume']
+    const keyed = '{"meta":{"k":"a"},"prompt":"p1"}\n{"meta":{"k":"b"},"prompt":"p2"}\n'
+    const first = await run('fanout-complete', [...args, '--key', 'meta.k'], { input: keyed })
+    assert.equal(first.code, 0, first.stderr)
+    const again = await run('fanout-complete', [...args, '--key', 'meta.k'], { input: keyed })
+    assert.equal(again.code, 0, again.stderr)
+    assert.equal(server.requests.length, 2)
+  })
+
+  test('is refused where it is an input, whatever its name', async (t) => {
+    const server = await serve(t, answerWell)
+    const folder = newFolder()
+    const file = join(folder, 'q.jsonl')
+    const link = join(folder, 'link')
+    writeFileSync(file, prompts(2))
+    symlinkSync(file, link)
+    for (const option of ['-o', '--failures']) {
+      const args = ['--url', server.url, ...MODEL, '--resume', '--overwrite', option, link, file]
+      const result = await run(
+        'fanout-complete',
+        args.filter((arg) => option === '-o' || !arg.startsWith('--resume')),
+      )
+      assert.equal(result.code, 2, result.stderr)
+      assert.equal(readFileSync(file, 'utf8'), prompts(2))
+    }
+    const fd = openSync(file, 'r')
+    const piped = await run(
+      'fanout-complete',
+      ['--url', server.url, ...MODEL, '-o', file, '--overwrite'],
+      { stdin: fd },
+    )
+    closeSync(fd)
+    assert.equal(piped.code, 2, piped.stderr)
+    assert.equal(readFileSync(file, 'utf8'), prompts(2))
+    const self = openSync(file, 'a')
+    const appended = await run('fanout-complete', ['--url', server.url, ...MODEL, file], {
+      stdout: self,
+    })
+    closeSync(self)
+    assert.equal(appended.code, 2, appended.stderr)
+    assert.equal(readFileSync(file, 'utf8'), prompts(2))
+    assert.equal(server.requests.length, 0)
+  })
+
+  test('a failures file that a kill has torn is mended before the first append', async (t) => {
+    const server = await serve(t, (_request, response) => json(response, {}, 400))
+    const failures = join(newFolder(), 'failures.jsonl')
+    writeFileSync(failures, '{"id":0,"status":"error","error":{},"input":{}}\n{"id":9,"sta')
+    const args = ['--url', server.url, ...MODEL, '--failures', failures]
+    const result = await run('fanout-complete', args, { input: prompts(1) })
+    assert.equal(result.code, 1, result.stderr)
+    assert.deepEqual(
+      parsed<{ id: number }>(linesOf(failures)).map(({ id }) => id),
+      [0, 1],
+    )
+  })
+})
+
+describe('the lock', { concurrency: true }, () => {
+  test('a second writer is refused while the first lives, a stale lock is taken over', async (t) => {
+    const released = settleable<void>()
+    const server = await serve(t, async (request, response) => {
+      await released.promise
+      answerWell(request, response)
+    })
+    const out = join(newFolder(), 'out.jsonl')
+    const args = ['--url', server.url, ...MODEL, '-o', out]
+    const first = run('fanout-complete', args, { input: prompts(1) })
+    while (server.requests.length === 0) await sleep(10)
+    const second = await run('fanout-complete', [...args, '--resume'], { input: prompts(2) })
+    assert.equal(second.code, 2)
+    assert.match(second.stderr, /another run writes this file: process \d+.*\[locked\]\n$/)
+    assert.equal(server.requests.length, 1)
+    released.resolve()
+    assert.equal((await first).code, 0)
+
+    const gone = spawn(process.execPath, ['-e', ''])
+    await new Promise((resolve) => gone.once('exit', resolve))
+    const holder = { host: hostname(), pid: gone.pid, since: 'x' }
+    writeFileSync(`${out}.lock`, `${JSON.stringify(holder)}\n`)
+    const third = await run('fanout-complete', [...args, '--resume'], { input: prompts(2) })
+    assert.equal(third.code, 0, third.stderr)
+    assert.deepEqual(idsOf(out), [1, 2])
+    assert.ok(!existsSync(`${out}.lock`))
+  })
+
+  test('goes with a run that ends with an error', async (t) => {
+    const server = await serve(t, (_request, response) => json(response, {}, 401))
+    const out = join(newFolder(), 'out.jsonl')
+    const args = ['--url', server.url, ...MODEL, '-o', out]
+    const result = await run('fanout-complete', args, { input: prompts(1) })
+    assert.equal(result.code, 2)
+    assert.ok(!existsSync(`${out}.lock`))
+  })
+})
+
+describe('standard output', { concurrency: true }, () => {
+  test('a file with a torn tail under >> is refused before anything is sent', async (t) => {
+    const server = await serve(t, answerWell)
+    const out = join(newFolder(), 'out.jsonl')
+    writeFileSync(out, '{"id":0}\n{"id":')
+    const fd = openSync(out, 'a')
+    const result = await run('fanout-complete', ['--url', server.url, ...MODEL], {
+      input: prompts(1),
+      stdout: fd,
+    })
+    closeSync(fd)
+    assert.equal(result.code, 2)
+    assert.match(result.stderr, /repair-truncated --tail -i/)
+    assert.equal(readFileSync(out, 'utf8'), '{"id":0}\n{"id":')
+    assert.equal(server.requests.length + server.gets.length, 0)
+
+    writeFileSync(out, '{"id":0}\n')
+    const whole = openSync(out, 'a')
+    const appended = await run('fanout-complete', ['--url', server.url, ...MODEL], {
+      input: prompts(1),
+      stdout: whole,
+    })
+    closeSync(whole)
+    assert.equal(appended.code, 0, appended.stderr)
+    assert.deepEqual(idsOf(out), [0, 1])
+  })
+
+  test('/dev/full is exit 2, as output and as failures', async (t) => {
+    const server = await serve(t, (request, response) => {
+      if (lastMessage(request) === 'p1') json(response, {}, 400)
+      else answerWell(request, response)
+    })
+    const stats = join(newFolder(), 'stats')
+    const args = ['--url', server.url, ...MODEL, '-c', '1', '--stats', stats]
+    const full = openSync('/dev/full', 'a')
+    const result = await run('fanout-complete', args, { input: prompts(5), stdout: full })
+    closeSync(full)
+    assert.equal(result.code, 2, result.stderr)
+    assert.match(result.stderr, /<stdout>: cannot write: no space left/)
+    const counts = JSON.parse(readFileSync(stats, 'utf8')) as Stats
+    assert.equal(counts.records, counts.answered + counts.failed + counts.skipped + counts.left)
+    assert.equal(counts.answered, 0)
+    const failures = await run('fanout-complete', [...args, '--failures', '/dev/full'], {
+      input: prompts(5),
+    })
+    assert.equal(failures.code, 2, failures.stderr)
+    const output = await run('fanout-complete', [...args, '-o', '/dev/full'], { input: prompts(5) })
+    assert.equal(output.code, 2, output.stderr)
+    assert.ok(!existsSync('/dev/full.lock'))
+    const nothing = await run('fanout-complete', [...args, '-o', '/dev/null'], {
+      input: prompts(2),
+    })
+    assert.equal(nothing.code, 1, nothing.stderr)
+  })
+
+  test('a reader that goes away ends the run quietly with exit code 0', async (t) => {
+    const server = await serve(t, answerWell)
+    const args = ['--url', server.url, ...MODEL, '-c', '2', '-q']
+    const result = await run('fanout-complete', args, {
+      input: prompts(2000),
+      onStart: (child) => child.stdout!.once('data', () => child.stdout!.destroy()),
+    })
+    assert.equal(result.code, 0, result.stderr)
+    assert.equal(result.stderr, '')
+    assert.ok(server.requests.length < 2000)
+  })
+
+  test('every write holds whole lines, also of 300 kB', async (t) => {
+    const server = await serve(t, (request, response) =>
+      answerWell(request, response, 'é'.repeat(150_000)),
+    )
+    const out = join(newFolder(), 'out.jsonl')
+    const seen: boolean[] = []
+    const watch = setInterval(() => {
+      const bytes = existsSync(out) ? readFileSync(out) : Buffer.alloc(0)
+      seen.push(bytes.length === 0 || bytes.at(-1) === 0x0a)
+    }, 5)
+    const args = ['--url', server.url, ...MODEL, '-o', out]
+    const result = await run('fanout-complete', args, { input: prompts(30) })
+    clearInterval(watch)
+    assert.equal(result.code, 0, result.stderr)
+    assert.ok(seen.every((whole) => whole))
+    assert.equal(statSync(out).isFile(), true)
+    assert.equal(idsOf(out).length, 30)
+  })
+})
+
+describe('input files', { concurrency: true }, () => {
+  test('several, -, gzip, a missing one, a directory', async (t) => {
+    const { gzipSync } = await import('node:zlib')
+    const server = await serve(t, answerWell)
+    const folder = newFolder()
+    writeFileSync(join(folder, 'a.jsonl'), '{"id":"a","prompt":"x"}')
+    writeFileSync(join(folder, 'b.gz'), gzipSync('{"id":"b","prompt":"x"}\n'))
+    appendFileSync(join(folder, 'b.gz'), gzipSync('{"id":"b2","prompt":"x"}\nnot json\n'))
+    const args = [
+      '--url',
+      server.url,
+      ...MODEL,
+      '-c',
+      '1',
+      '--',
+      'a.jsonl',
+      'missing',
+      '.',
+      '-',
+      'b.gz',
+    ]
+    const result = await run('fanout-complete', args, {
+      cwd: folder,
+      input: '{"id":"in","prompt":"x"}\n',
+    })
+    assert.equal(result.code, 2)
+    const ids = parsed<Answered>(result.stdout.toString().trim().split('\n')).map(({ id }) => id)
+    assert.deepEqual(ids, ['a', 'in', 'b', 'b2'])
+    assert.match(result.stderr, /^fanout-complete: missing: .*no such file.*\[io\]$/m)
+    assert.match(result.stderr, /^fanout-complete: \.: .*directory.*\[io\]$/m)
+    assert.match(result.stderr, /^ERROR sample sha256:\w+: b\.gz:3: /m)
+    assert.ok(executable('fanout-complete'))
+  })
+})
