@@ -1,4 +1,5 @@
 import type { Benchmark } from './support/benchmark.ts'
+import { SHORT_RECORD } from './support/records.ts'
 import type { Reporter } from './support/reporter.ts'
 import { significant } from './support/reporter.ts'
 import { inTurn } from './support/rounds.ts'
@@ -8,7 +9,6 @@ import { helper, type Workshop } from './support/workshop.ts'
 
 const ROUNDS = 5
 const CONCURRENCY = 128
-/** Records of 46 bytes. */
 const RECORDS = 40_000
 /** The SDK gets fewer: it would take half a minute a round. */
 const SDK_PART = 8
@@ -31,7 +31,7 @@ async function compare(
   workshop: Workshop,
   server: ServerProcess,
 ): Promise<void> {
-  const input = workshop.files.short(workshop.scaled(RECORDS * 46))
+  const input = workshop.files.short(workshop.scaled(RECORDS * SHORT_RECORD))
   const count = input.records
   const options = ['--model', 'm', '--no-stream', '-q', '-c', String(CONCURRENCY)]
   const command = workshop.binary('fanout-complete', ...options, '--url', server.url, input.path)

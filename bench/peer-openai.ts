@@ -9,7 +9,7 @@ let answers = 0
 await workers(args, async (id) => {
   const completion = await client.chat.completions.create({
     model: 'm',
-    messages: [{ role: 'user', content: `What is ${10_000 + (id % 90_000)}+23?` }],
+    messages: [{ role: 'user', content: `What is ${10_000 + (id % 90_000)}+2345?` }],
   })
   answers += completion.choices.length
 })

@@ -2,6 +2,7 @@ import type { Benchmark } from './support/benchmark.ts'
 import { megabytes } from './support/figures.ts'
 import type { ProcessWatch } from './support/process-watch.ts'
 import { canWatch } from './support/process-watch.ts'
+import { SHORT_RECORD } from './support/records.ts'
 import { type Reporter, significant } from './support/reporter.ts'
 import { ServerProcess } from './support/server-process.ts'
 import { helper, type Workshop } from './support/workshop.ts'
@@ -64,7 +65,7 @@ export const streams: Benchmark = {
 async function compare(reporter: Reporter, workshop: Workshop, way: Way): Promise<void> {
   const ours: Measured[] = []
   const peer: Measured[] = []
-  const input = workshop.files.short(STREAMS * 46)
+  const input = workshop.files.short(STREAMS * SHORT_RECORD)
   const options = ['--model', 'm', '-q', '-c', String(STREAMS)]
   for (let round = 0; round < ROUNDS; round++) {
     ours.push(

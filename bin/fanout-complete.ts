@@ -4,6 +4,7 @@ import { main } from '../src/cli/main.ts'
 import {
   choice,
   count,
+  countOr,
   duration,
   flag,
   list,
@@ -125,13 +126,21 @@ export const command = defineCommand({
       describe: 'Ask for whole answers: then silence cannot be told from work',
     }),
 
-    concurrency: count({
+    concurrency: countOr({
       group: 'Pace',
       short: 'c',
+      word: 'auto',
       otherwise: 128,
       min: 1,
       defaultText: '128',
-      describe: 'Requests open at a time',
+      describe: 'Requests open at a time; auto: found by itself, and followed, for each server',
+    }),
+    maxConcurrency: count({
+      group: 'Pace',
+      otherwise: 512,
+      min: 1,
+      defaultText: '512',
+      describe: 'With auto: never more than this, for each server',
     }),
     rpm: count({
       group: 'Pace',

@@ -29,7 +29,7 @@ export async function workers(
 
 /** The body that fanout-complete sends for a record of the same prompt. */
 export function requestBody(id: number, stream: boolean): string {
-  const messages = [{ role: 'user', content: `What is ${10_000 + (id % 90_000)}+23?` }]
+  const messages = [{ role: 'user', content: `What is ${10_000 + (id % 90_000)}+2345?` }]
   const streaming = stream ? { stream: true, stream_options: { include_usage: true } } : {}
   return JSON.stringify({ model: 'm', messages, ...streaming })
 }

@@ -3,7 +3,7 @@ import { seededRandom } from './random.ts'
 /** Different bodies in a file of large records: more than a branch predictor remembers. */
 const BODIES = 256
 /** Bytes of content and of reasoning together, on average; the rest of a record is about 500. */
-const MEAN_TEXT = 5000
+const MEAN_TEXT = 4800
 
 const WORDS: Record<string, readonly string[]> = {
   english:
@@ -28,13 +28,16 @@ const MIX = ['english', 'english', 'english', 'english', 'english', 'code', 'rus
 /** Makes answers as fanout-complete writes them, about 5.6 kB each, a number as id. */
 export function largeRecords(seed: number): (id: number) => string {
   const random = seededRandom(seed)
-  const bodies = Array.from({ length: BODIES }, () => answerBody(random))
-  return (id) => `{"id":${id},${bodies[(id * 7) % BODIES]}\n`
+  const bodies = Array.from({ length: BODIES }, (_, index) => answerBody(index, random))
+  return (id) => `{"id":${id},${bodies[(id * 101) % BODIES]}\n`
 }
 
-/** Makes records of 46 bytes, the newline included. */
+/** Bytes of a short record, its newline included. */
+export const SHORT_RECORD = 46
+
+/** Makes records of {@link SHORT_RECORD} bytes, up to nine million. */
 export function shortRecord(id: number): string {
-  return `{"id":${1_000_000 + id},"prompt":"What is ${10_000 + (id % 90_000)}+23?"}\n`
+  return `{"id":${1_000_000 + id},"prompt":"What is ${10_000 + (id % 90_000)}+2345?"}\n`
 }
 
 /** Makes questions of about `length` bytes. */
@@ -44,9 +47,9 @@ export function questions(length: number, seed: number): (id: number) => string 
   return (id) => `{"id":${id},"prompt":${texts[id % BODIES]},"category":"math"}\n`
 }
 
-function answerBody(random: () => number): string {
+function answerBody(index: number, random: () => number): string {
   // Lengths as answers have them: many short ones, some very long.
-  const length = -Math.log(1 - random() * 0.99) * 1.05 * MEAN_TEXT
+  const length = -Math.log((index + 0.5) / BODIES) * MEAN_TEXT
   const answer = {
     status: 'success',
     conversations: [

@@ -1,4 +1,4 @@
-import type { RepairCounts } from '../core/repair.ts'
+import type { RepairCounts } from '../core/repair-counts.ts'
 
 /** The counts of all files together, as --stats writes them. */
 export type Totals = Record<string, number>

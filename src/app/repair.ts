@@ -1,9 +1,10 @@
 import type { Context } from '../cli/command.ts'
 import { FILE_SENTENCES, fileKind } from '../core/file-kind.ts'
-import { type RepairCounts, Repairer } from '../core/repair.ts'
+import { Repairer } from '../core/repair.ts'
+import type { RepairCounts } from '../core/repair-counts.ts'
 import { EXIT, ToolError, usageError } from '../core/tool-error.ts'
 import type { FdSink } from '../files/fd-sink.ts'
-import { InPlaceFile } from '../files/in-place.ts'
+import { compressedRefusal, InPlaceFile } from '../files/in-place.ts'
 import type { Input } from '../files/input.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
@@ -103,7 +104,9 @@ class RepairRun {
         await opened.close()
         throw error
       }))
-    const removed = this.#removed ?? (opened && new RemovedFile(`${opened.path}.removed.jsonl`))
+    const removed =
+      this.#removed ??
+      (opened && new RemovedFile(`${opened.path}.removed.jsonl`, opened.stats.mode))
     const pieces = new Pieces(
       this.#context,
       { removed, salvaged: this.#salvaged },
@@ -176,11 +179,7 @@ class RepairRun {
 /** @throws ToolError where the input is no regular, uncompressed file */
 async function openInPlace(input: Input): Promise<InPlaceFile> {
   if (input.compression !== undefined) {
-    const pack = input.compression === 'gzip' ? ['zcat', 'gzip'] : ['zstdcat', 'zstd']
-    const way = `${pack[0]} ${input.name} | repair-truncated | ${pack[1]} > repaired`
-    throw new ToolError('compressed', `a compressed file is not repaired in place: ${way}`, {
-      place: { file: input.name },
-    })
+    throw compressedRefusal(input.name, input.compression)
   }
   const file = await InPlaceFile.open(input.name)
   if (!isSameFile(file.stats, input.stats)) {

@@ -93,6 +93,18 @@ export function count<T extends number | undefined>(words: NumberWords<T>): Opti
   return quantity('N', 'a whole number', parseCount, words)
 }
 
+/** A whole number, or a word. */
+export function countOr<const W extends string>(
+  words: NumberWords<number> & { word: W },
+): Option<number | W> {
+  const whole = count(words)
+  return {
+    ...whole,
+    metavar: `N|${words.word}`,
+    read: (values, name) => (values.at(-1) === words.word ? words.word : whole.read(values, name)),
+  }
+}
+
 /** Any number, a fraction too. */
 export function number<T extends number | undefined>(words: NumberWords<T>): Option<number | T> {
   return quantity('X', 'a number', parseNumber, words)

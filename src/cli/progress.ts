@@ -14,6 +14,8 @@ export interface ProgressState {
   answered: number
   /** What holds the run up, if anything. */
   waiting: string | undefined
+  /** How many requests may be open and why, where that is found by itself. */
+  pace: string | undefined
 }
 
 export interface ProgressOptions {
@@ -56,14 +58,15 @@ export class Progress {
   /** Prints the line at once (USR1, the end of a run). */
   show(): void {
     const { clock, report, state } = this.#options
-    const { done, total, errors, answered, completionTokens, waiting } = state()
+    const { done, total, errors, answered, completionTokens, waiting, pace } = state()
     const elapsed = (clock.now() - this.#startedAt) / 1000
     const rate = elapsed > 0 ? done / elapsed : 0
     const mean = answered > 0 ? Math.round(completionTokens / answered) : 0
     const wait = waiting === undefined ? '' : `, waiting: ${waiting}`
+    const limit = pace === undefined ? '' : `, ${pace}`
     report.line(
-      `Progress: ${done}/${total ?? '?'} (${errors} errors), ${rate.toFixed(rate < 10 ? 2 : 1)} req/s, ` +
-        `avg completion: ${mean} tokens, elapsed: ${Math.round(elapsed)}s${wait}`,
+      `Progress: ${done}/${total ?? '?'} (${errors} errors), ${rate.toFixed(1)} req/s, ` +
+        `avg completion: ${mean} tokens, elapsed: ${Math.round(elapsed)}s${wait}${limit}`,
     )
   }
 
@@ -84,7 +87,7 @@ export class Progress {
 
   #bar(): string {
     const { clock, state, columns } = this.#options
-    const { done, total, errors, retries, inFlight, completionTokens, waiting } = state()
+    const { done, total, errors, retries, inFlight, completionTokens, waiting, pace } = state()
     const now = clock.now()
     this.#samples.push({ at: now, done, tokens: completionTokens })
     while (this.#samples.length > 2 && now - this.#samples[0]!.at > RATE_WINDOW)
@@ -103,6 +106,7 @@ export class Progress {
       `${Math.round((completionTokens - first.tokens) / seconds)} tok/s`,
       `${inFlight} in flight`,
       waiting === undefined ? `ETA ${eta}` : `waiting: ${waiting}`,
+      ...(pace === undefined ? [] : [pace]),
     ]
     return parts.join(', ').slice(0, Math.max(20, columns() - 1))
   }

@@ -156,7 +156,10 @@ export function contentLength(bytes: Buffer, content: ValueRange): number {
   const parts: unknown = JSON.parse(bytes.toString('utf8', content.start, content.end))
   if (!Array.isArray(parts)) return 0
   const texts = parts.map((part: { text?: unknown } | null) => part?.text)
-  return texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? characters(text) : 0), 0)
+  return texts.reduce<number>(
+    (sum, text) => sum + (typeof text === 'string' ? characters(text) : 0),
+    0,
+  )
 }
 
 function characters(text: string): number {

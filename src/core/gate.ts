@@ -18,6 +18,11 @@ export class Gate<T> {
     this.#take = take
   }
 
+  /** How many wait. */
+  get waiting(): number {
+    return this.#first.length + this.#others.length - this.#othersFrom
+  }
+
   /**
    * Waits for one.
    *
@@ -35,7 +40,7 @@ export class Gate<T> {
 
   /** Serves those who wait; to be called when there may be some again. */
   serve(): void {
-    while (this.#held.size === 0 && this.#waiting() > 0) {
+    while (this.#held.size === 0 && this.waiting > 0) {
       const got = this.#take()
       if (got === undefined) return
       this.#next()(got)
@@ -55,11 +60,7 @@ export class Gate<T> {
   /** Hands nothing out any more; those who wait get undefined. */
   close(): void {
     this.#closed = true
-    while (this.#waiting() > 0) this.#next()(undefined)
-  }
-
-  #waiting(): number {
-    return this.#first.length + this.#others.length - this.#othersFrom
+    while (this.waiting > 0) this.#next()(undefined)
   }
 
   #next(): Waiter<T> {

@@ -81,12 +81,7 @@ function sameSet(a: readonly string[], b: readonly string[]): boolean {
  * most one brace can be its beginning: it is found by matching braces backwards over strings and
  * confirmed forwards.
  */
-export function objectBefore(
-  scanner: JsonScanner,
-  bytes: Buffer,
-  floor: number,
-  end: number,
-): number {
+function objectBefore(scanner: JsonScanner, bytes: Buffer, floor: number, end: number): number {
   if (bytes[end - 1] !== 0x7d) return -1
   let depth = 0
   for (let at = end - 1; at >= floor; at--) {

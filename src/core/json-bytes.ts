@@ -15,12 +15,13 @@ const FALSE = Buffer.from('false')
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** What is written for a byte that may not stand in a string as it is. */
-const ESCAPES = Array.from({ length: 0x60 }, (_, byte) =>
-  byte < 0x20 || byte === QUOTE || byte === BACKSLASH
-    ? Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1))
-    : undefined,
-)
+/** What follows the backslash for a byte that may not stand in a string as it is; else 0. */
+const ESCAPES = new Uint8Array(256).map((_, byte) => {
+  if (byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH) return 0
+  return JSON.stringify(String.fromCharCode(byte)).charCodeAt(2)
+})
+const LETTER_U = 0x75
+const HEX_DIGITS = Buffer.from('0123456789abcdef')
 
 /**
  * Writes the values of a column store as JSON text. Text comes as bytes and is never decoded: what is
@@ -28,6 +29,8 @@ const ESCAPES = Array.from({ length: 0x60 }, (_, byte) =>
  * Members without a value are left out, since a column store cannot tell null from missing.
  */
 export class JsonBytes extends ByteBuilder {
+  #keys = new Map<string, Buffer>()
+
   value(value: unknown): void {
     if (value instanceof Uint8Array) this.#text(value)
     else if (typeof value === 'string') this.append(Buffer.from(JSON.stringify(value)))
@@ -47,12 +50,21 @@ export class JsonBytes extends ByteBuilder {
       if (value === null || value === undefined) continue
       this.byte(separator)
       separator = 0x2c
-      this.value(name)
-      this.byte(0x3a)
+      this.append(this.#key(name))
       this.value(value)
     }
     if (separator === 0x7b) this.byte(0x7b)
     this.byte(0x7d)
+  }
+
+  /** A key and its colon; the names of a file are few. */
+  #key(name: string): Buffer {
+    let key = this.#keys.get(name)
+    if (key === undefined) {
+      key = Buffer.from(`${JSON.stringify(name)}:`)
+      this.#keys.set(name, key)
+    }
+    return key
   }
 
   #array(elements: ArrayLike<unknown>): void {
@@ -65,18 +77,31 @@ export class JsonBytes extends ByteBuilder {
   }
 
   #text(text: Uint8Array): void {
-    this.reserve(text.length + 2)
-    this.bytes[this.length++] = QUOTE
-    let plainFrom = 0
-    for (let at = 0; at < text.length; at++) {
-      const escape = ESCAPES[text[at]!]
-      if (escape === undefined) continue
-      this.append(text, plainFrom, at)
-      this.append(escape)
-      plainFrom = at + 1
+    const { length } = text
+    this.reserve(length * 2 + 2)
+    let out = this.bytes
+    let to = this.length
+    out[to++] = QUOTE
+    for (let at = 0; at < length; at++) {
+      const byte = text[at]!
+      const escape = ESCAPES[byte]!
+      if (escape === 0) out[to++] = byte
+      else {
+        out[to++] = BACKSLASH
+        out[to++] = escape
+        if (escape !== LETTER_U) continue
+        // Four more than the two that every byte has room for.
+        this.length = to
+        this.reserve((length - at) * 2 + 5)
+        out = this.bytes
+        out[to++] = 0x30
+        out[to++] = 0x30
+        out[to++] = HEX_DIGITS[byte >> 4]!
+        out[to++] = HEX_DIGITS[byte & 15]!
+      }
     }
-    this.append(text, plainFrom)
-    this.byte(QUOTE)
+    out[to++] = QUOTE
+    this.length = to
   }
 }
 

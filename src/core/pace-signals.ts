@@ -15,7 +15,7 @@ export interface PaceView {
   open: number
   unstarted: number
   /** Of the server's /metrics; undefined where they are not at most two seconds old. */
-  metrics: { waiting: number; kvUse: number; preemptions: number } | undefined
+  metrics: { waiting: number; kvUse: number; preemptions: number | undefined } | undefined
   /** Tokens delivered since the start; characters do where tokens are not told. */
   tokens: number
   /** No more input: nothing can be learnt from fewer open requests. */

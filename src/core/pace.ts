@@ -46,6 +46,8 @@ export class PaceController {
   #preemptions: { at: number; total: number; completed: number }[] = []
   #completed = 0
   #stalls = 0
+  #told = false
+  #wasTold = false
 
   /** @param max the limit never goes beyond it */
   constructor(max: number) {
@@ -112,7 +114,12 @@ export class PaceController {
 
   #afterPreemptions(view: PaceView): boolean {
     const { now, open, metrics } = view
+    // One source only: a counter of the server, once it has told one, else streams that stood still.
+    if (metrics?.preemptions !== undefined) this.#told = true
+    if (this.#told && metrics?.preemptions === undefined) return false
     const total = metrics?.preemptions ?? this.#stalls
+    if (this.#told !== this.#wasTold) this.#preemptions = []
+    this.#wasTold = this.#told
     this.#preemptions.push({ at: now, total, completed: this.#completed })
     while (now - this.#preemptions[0]!.at > 60_000) this.#preemptions.shift()
     const first = this.#preemptions[0]!

@@ -1,11 +1,5 @@
 import type { ByteBuilder } from './byte-builder.ts'
-import {
-  contentLength,
-  isEmptyContent,
-  type Role,
-  type Turn,
-  TurnReader,
-} from './conversation.ts'
+import { contentLength, isEmptyContent, type Role, type Turn, TurnReader } from './conversation.ts'
 import type { ValueRange } from './field.ts'
 import type { Prompt } from './prompt-shape.ts'
 import { RowProblem } from './row-problem.ts'
@@ -99,7 +93,9 @@ export class PromptWriter {
       users.push(turn)
       if (this.#mode === 'first') break
     }
-    if (users.some(({ content }) => content === undefined || this.#bytes[content.start] !== QUOTE)) {
+    if (
+      users.some(({ content }) => content === undefined || this.#bytes[content.start] !== QUOTE)
+    ) {
       throw new RowProblem('not-text')
     }
     if (this.#mode !== 'first') return this.#askAll(users, system)

@@ -102,7 +102,8 @@ function promptOf(
 ): Prompt {
   const first = bytes[value.start]
   if (first === 0x22) {
-    const hasInput = input !== undefined && bytes[input.start] === 0x22 && input.end - input.start > 2
+    const hasInput =
+      input !== undefined && bytes[input.start] === 0x22 && input.end - input.start > 2
     return { shape: hasInput ? 'alpaca' : 'text', value, input, system }
   }
   if (first !== 0x5b) {

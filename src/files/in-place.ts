@@ -16,6 +16,7 @@ import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { errnoOf, ioError, ToolError } from '../core/tool-error.ts'
 import { FdSink } from './fd-sink.ts'
+import type { Compression } from './input.ts'
 
 /** The unchanged beginning of a file is copied in pieces of this size. */
 const COPY_SIZE = 1024 * 1024
@@ -177,6 +178,15 @@ export class InPlaceFile {
   }
 }
 
+/** What a person is told who wants a compressed file repaired in place. */
+export function compressedRefusal(file: string, compression: Compression): ToolError {
+  const [unpack, pack] = compression === 'gzip' ? ['zcat', 'gzip'] : ['zstdcat', 'zstd']
+  const way = `${unpack} ${file} | repair-truncated | ${pack} > repaired`
+  return new ToolError('compressed', `a compressed file is not repaired in place: ${way}`, {
+    place: { file },
+  })
+}
+
 /** The file that a symbolic link leads to; another path as it is, for messages. */
 export async function linkTarget(path: string): Promise<string> {
   try {
@@ -243,7 +253,7 @@ async function keepOld(path: string, kept: string): Promise<void> {
 }
 
 /** Brings a rename to the disk; not every file system can, and the data is there already. */
-export async function syncDirectory(path: string): Promise<void> {
+async function syncDirectory(path: string): Promise<void> {
   const handle = await open(dirname(path), constants.O_RDONLY).catch(() => undefined)
   await handle?.sync().catch(() => {})
   await handle?.close()

@@ -22,6 +22,8 @@ export class ParquetColumn {
   #repeated: boolean
   /** Rows decoded and not taken yet; of a repeated column the last one may go on in the next page. */
   #rows: unknown[] = []
+  /** Rows at the beginning of `#rows` that were taken: moving up the rest each time would cost more. */
+  #taken = 0
   #dictionary: DecodedArray | undefined
   #at: number
   #end: number
@@ -47,12 +49,18 @@ export class ParquetColumn {
    */
   async take(count: number): Promise<unknown[]> {
     while (this.#complete < count && this.#at < this.#end) await this.#decodePage()
-    return this.#rows.splice(0, count)
+    const rows = this.#rows.slice(this.#taken, this.#taken + count)
+    this.#taken += rows.length
+    if (this.#taken * 2 > this.#rows.length) {
+      this.#rows.splice(0, this.#taken)
+      this.#taken = 0
+    }
+    return rows
   }
 
   get #complete(): number {
-    const mayGoOn = this.#repeated && this.#at < this.#end
-    return mayGoOn ? this.#rows.length - 1 : this.#rows.length
+    const mayGoOn = this.#repeated && this.#at < this.#end ? 1 : 0
+    return this.#rows.length - this.#taken - mayGoOn
   }
 
   async #decodePage(): Promise<void> {

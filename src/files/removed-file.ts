@@ -27,13 +27,16 @@ export class RemovedFile {
   count = 0
   #fd: number | undefined
   #sink: FdSink | undefined
+  #mode: number
   #created = false
   /** Length of a regular file at the mark; undefined for pipes and devices. */
   #marked: number | undefined
   #markedCount = 0
 
-  constructor(path: string) {
+  /** @param mode the mode it gets where it is new: as private as the file the pieces come from */
+  constructor(path: string, mode = 0o666) {
     this.path = path
+    this.#mode = mode & 0o666
   }
 
   add(piece: RemovedPiece): Promise<void> {
@@ -113,7 +116,7 @@ export class RemovedFile {
 
   async #openForAppending(): Promise<number> {
     try {
-      const fd = await openFd(this.path, 'ax+')
+      const fd = await openFd(this.path, 'ax+', this.#mode)
       this.#created = true
       return fd
     } catch (error) {

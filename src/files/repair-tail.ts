@@ -8,7 +8,7 @@ import { type LineParts, LineSplitter } from '../core/repair-line.ts'
 import { salvage } from '../core/repair-salvage.ts'
 import { EXIT, ioError, ToolError } from '../core/tool-error.ts'
 import { BackwardLines } from './backward-lines.ts'
-import { linkTarget } from './in-place.ts'
+import { compressedRefusal, linkTarget } from './in-place.ts'
 import { compressionOf } from './input.ts'
 import { RemovedFile } from './removed-file.ts'
 
@@ -82,7 +82,8 @@ export async function repairTail(path: string, options: TailOptions = {}): Promi
         if (now.size !== before.size || now.mtimeMs !== before.mtimeMs) {
           throw refusal(path, 'changed', 'another process is writing to it: left as it is', 2)
         }
-        await carryOut(handle, path, plan, removedPath, options.salvagedPath)
+        const removed = new RemovedFile(removedPath, before.mode)
+        await carryOut(handle, path, plan, removed, options.salvagedPath)
       }
       const removedBytes = plan.torn?.bytes.length ?? 0
       return {
@@ -147,22 +148,23 @@ async function carryOut(
   handle: FileHandle,
   path: string,
   { torn, length, newline }: Plan,
-  removedPath: string,
+  removed: RemovedFile,
   salvagedPath: string | undefined,
 ): Promise<void> {
   if (torn !== undefined) {
     const { start: offset, bytes, code, line } = torn
-    await append(removedPath, (file) => file.add({ file: path, line, offset, code, bytes }))
+    await append(removed, (to) => to.add({ file: path, line, offset, code, bytes }))
     const rescued = salvagedPath === undefined ? undefined : salvage(bytes)
-    if (rescued !== undefined) await append(salvagedPath!, (file) => file.addLines([rescued]))
+    if (rescued !== undefined) {
+      await append(new RemovedFile(salvagedPath!), (to) => to.addLines([rescued]))
+    }
   }
   if (newline) await handle.write(NEWLINE, 0, 1, length)
   await handle.truncate(newline ? length + 1 : length)
   await handle.sync()
 }
 
-async function append(path: string, add: (file: RemovedFile) => Promise<void>): Promise<void> {
-  const file = new RemovedFile(path)
+async function append(file: RemovedFile, add: (file: RemovedFile) => Promise<void>): Promise<void> {
   try {
     await add(file)
     await file.sync()
@@ -177,9 +179,8 @@ async function append(path: string, add: (file: RemovedFile) => Promise<void>): 
 async function refuseOtherKinds(handle: FileHandle, path: string, size: number): Promise<void> {
   const head = await readRange(handle, 0, Math.min(size, HEAD))
   const end = head.length - PADDING
-  if (compressionOf(head.subarray(0, end)) !== undefined) {
-    throw refusal(path, 'compressed', 'a compressed file is not repaired in place', EXIT.trouble)
-  }
+  const compression = compressionOf(head.subarray(0, end))
+  if (compression !== undefined) throw compressedRefusal(path, compression)
   const lastLineFeed = head.lastIndexOf(0x0a, end - 1)
   const kind = fileKind(head, size > end ? lastLineFeed + 1 : end)
   if (kind !== undefined && kind !== 'undecided') {

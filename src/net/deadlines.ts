@@ -19,7 +19,14 @@ export interface Watched {
   /** When the last byte came. */
   lastByteAt: number
   expire(code: TimeoutCode, budget: number): void
+  /** Told once for each silence of {@link STALL} within a stream. */
+  stall(): void
+  /** The silence that was told last. */
+  stalledAt: number
 }
+
+/** A stream that is silent for so long, in milliseconds, was preempted or its server is stuck. */
+const STALL = 2000
 
 /** One look at all open requests costs microseconds; a timer per request costs one each. */
 const SWEEP_EVERY = 250
@@ -100,6 +107,13 @@ export class Deadlines {
       if (connect > 0 && age > connect) request.expire('connect-timeout', connect)
     } else if (!request.hasFirstToken) {
       if (firstToken > 0 && age > firstToken) request.expire('first-token-timeout', firstToken)
-    } else if (idle > 0 && now - request.lastByteAt > idle) request.expire('idle-timeout', idle)
+    } else {
+      const silence = now - request.lastByteAt
+      if (idle > 0 && silence > idle) request.expire('idle-timeout', idle)
+      else if (silence > STALL && request.stalledAt !== request.lastByteAt) {
+        request.stalledAt = request.lastByteAt
+        request.stall()
+      }
+    }
   }
 }

@@ -42,6 +42,10 @@ export interface ExchangeContext {
   date: () => number
   /** Bytes of a body at most, after decompression. */
   maxAnswer: number
+  /** Told when the first token has come, in milliseconds since dispatch. */
+  onFirstToken: (ms: number) => void
+  /** Told when a stream has stood still for two seconds. */
+  onStall: () => void
   /** Told of the headers of any reply. */
   onHeaders: (headers: IncomingHttpHeaders) => void
   /** Whether the body is handed on as it is (batch lines). */
@@ -56,6 +60,7 @@ export function exchange(request: ApiRequest, context: ExchangeContext): Promise
 class Exchange implements Dispatcher.DispatchHandler, Watched {
   startedAt: number
   lastByteAt: number
+  stalledAt = -1
   connected = false
   hasFirstToken = false
 
@@ -165,7 +170,9 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     if (this.hasFirstToken) return
     // Keep-alive comments and a chunk with only a role are bytes but no token.
     this.hasFirstToken = this.#events === undefined || this.#collector.started
-    if (this.hasFirstToken) this.#firstTokenAt = this.#context.deadlines.now()
+    if (!this.hasFirstToken) return
+    this.#firstTokenAt = this.#context.deadlines.now()
+    this.#context.onFirstToken(this.#firstTokenAt - this.startedAt)
   }
 
   /** The body is whole. */
@@ -194,6 +201,10 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     events.feed(Buffer.from(body))
     events.end()
     this.#settleAnswer(this.#collector.finish(true))
+  }
+
+  stall(): void {
+    this.#context.onStall()
   }
 
   /** The reply as the server sent it, once it is known to be one. */

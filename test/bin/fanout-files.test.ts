@@ -132,13 +132,13 @@ describe('-o FILE', { concurrency: true }, () => {
     const link = join(folder, 'link')
     writeFileSync(file, prompts(2))
     symlinkSync(file, link)
-    for (const option of ['-o', '--failures']) {
-      const args = ['--url', server.url, ...MODEL, '--resume', '--overwrite', option, link, file]
-      const result = await run(
-        'fanout-complete',
-        args.filter((arg) => option === '-o' || !arg.startsWith('--resume')),
-      )
+    for (const options of [
+      ['--overwrite', '-o', link],
+      ['--failures', link],
+    ]) {
+      const result = await run('fanout-complete', ['--url', server.url, ...MODEL, ...options, file])
       assert.equal(result.code, 2, result.stderr)
+      assert.match(result.stderr, /same-file/)
       assert.equal(readFileSync(file, 'utf8'), prompts(2))
     }
     const fd = openSync(file, 'r')

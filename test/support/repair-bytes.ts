@@ -1,5 +1,6 @@
 import { fileKind } from '../../src/core/file-kind.ts'
-import { type Removal, type RepairCounts, Repairer } from '../../src/core/repair.ts'
+import { type Removal, Repairer } from '../../src/core/repair.ts'
+import type { RepairCounts } from '../../src/core/repair-counts.ts'
 import { ToolError } from '../../src/core/tool-error.ts'
 import { lineBlocks } from '../../src/streams/line-blocks.ts'
 import { MemoryReader } from './memory-reader.ts'

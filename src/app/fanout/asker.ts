@@ -46,6 +46,7 @@ const REFUSALS = new Set([401, 403, 404])
 export class Asker {
   #options: AskerOptions
   #stopped = false
+  #givenUp = false
   #wakeAll = new Set<() => void>()
 
   constructor(options: AskerOptions) {
@@ -69,6 +70,7 @@ export class Asker {
         this.#countReply(outcome)
         return { kind: 'replied', outcome, attempts, startedAt }
       }
+      if (this.#givenUp) return { kind: 'left' }
       const { failure } = outcome
       accounting.discardedTokens += failure.pieces ?? 0
       if (failure.stale && reconnects++ < MOST_RECONNECTS) {
@@ -101,6 +103,11 @@ export class Asker {
     for (const wake of this.#wakeAll) wake()
   }
 
+  /** What fails from now on was given up by us: it is left, not failed. */
+  giveUp(): void {
+    this.#givenUp = true
+  }
+
   async #attempt(
     request: ApiRequest,
     first: boolean,
@@ -113,6 +120,8 @@ export class Asker {
     const { endpoint } = slot
     const { server, counts } = endpoint
     const startedAt = clock.date()
+    let started = false
+    endpoint.unstarted++
     const reply = await exchange(request, {
       connection: slot.connection,
       deadlines,
@@ -121,13 +130,21 @@ export class Asker {
       date: () => clock.date(),
       maxAnswer,
       raw,
+      onFirstToken: (ms) => {
+        endpoint.unstarted--
+        started = true
+        endpoint.pace?.signals.firstToken(ms)
+      },
+      onStall: () => endpoint.pace?.stalled(),
       onHeaders: (headers) => {
         server.seen = true
         const rest = restByHeaders(headers)
         if (rest > 0) endpoint.notBefore = Math.max(endpoint.notBefore, clock.now() + rest)
       },
     })
+    if (!started) endpoint.unstarted--
     const outcome = server.maskedOutcome(reply)
+    tellPace(endpoint, outcome)
     pool.release(slot, tokensOf(outcome))
     if (outcome.kind === 'failure') {
       counts.failed++
@@ -181,6 +198,14 @@ export class Asker {
       this.#wakeAll.add(done)
     })
   }
+}
+
+/** What the controller of the pace learns from a reply. */
+function tellPace({ pace }: PooledEndpoint, outcome: Outcome): void {
+  if (pace === undefined) return
+  if (outcome.kind !== 'failure') pace.completed(outcome.timing.total)
+  else if (outcome.failure.httpStatus === 429) pace.limited()
+  else if (outcome.failure.code === 'first-token-timeout') pace.firstTokenTimeout()
 }
 
 /** What a reply cost, for the limit of tokens a minute. */

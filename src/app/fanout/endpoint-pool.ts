@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { Gate } from '../../core/gate.ts'
+import type { PaceController } from '../../core/pace.ts'
 import { RateLimit } from '../../core/rate-limit.ts'
 import { Connection } from '../../net/connection.ts'
 import { OutageWatch } from '../../net/outage.ts'
@@ -20,8 +21,14 @@ export class PooledEndpoint {
   /** Requests that are open there now, and the most there ever were. */
   inUse = 0
   peak = 0
+  /** Open requests without a first token. */
+  unstarted = 0
+  /** Requests that may be open there; infinite where only their number in all is limited. */
+  limit = Number.POSITIVE_INFINITY
   /** Not asked before this moment, as its rate-limit headers say. */
   notBefore = 0
+  /** What finds the limit, where it is to be found. */
+  pace: PaceController | undefined
   readonly counts = { requests: 0, answered: 0, failed: 0, outages: 0 }
   readonly free: Connection[] = []
   readonly connections: Connection[] = []
@@ -77,6 +84,16 @@ export class EndpointPool {
   /** Requests that are open now. */
   get inUse(): number {
     return this.#inUse
+  }
+
+  /** Requests that wait for their turn. */
+  get waiting(): number {
+    return this.#gate.waiting
+  }
+
+  /** Looks again whether a request can be sent: a limit has changed. */
+  serve(): void {
+    this.#gate.serve()
   }
 
   /** Why no request can be sent at the moment: every endpoint is out. */
@@ -162,7 +179,7 @@ export class EndpointPool {
     let best: PooledEndpoint | undefined
     let soonest = Number.POSITIVE_INFINITY
     for (const endpoint of this.endpoints) {
-      if (endpoint.resting) continue
+      if (endpoint.resting || endpoint.inUse >= endpoint.limit) continue
       if (endpoint.notBefore > now) soonest = Math.min(soonest, endpoint.notBefore)
       else if (best === undefined || endpoint.inUse < best.inUse) best = endpoint
     }

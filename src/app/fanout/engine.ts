@@ -10,6 +10,7 @@ import { Asker } from './asker.ts'
 import { Completer } from './completer.ts'
 import { EndpointPool, type PooledEndpoint } from './endpoint-pool.ts'
 import type { FanoutOptions } from './options.ts'
+import { Pacer } from './pacer.ts'
 import { Server } from './server.ts'
 import type { Stop } from './stop.ts'
 
@@ -39,6 +40,7 @@ export class Engine {
   #asker: Asker
   #completer: Promise<Completer> | undefined
   #diagnosis = new Diagnosis()
+  #pacers: Pacer[] = []
   #stopLooking: () => void
   #loop = performance.eventLoopUtilization()
 
@@ -69,13 +71,17 @@ export class Engine {
       onFatal: (error) => (this.pool.seen ? stop.endSoon(error) : stop.end(error)),
     })
     this.#stopLooking = clock.every(LOOK_EVERY, () => this.#look())
+    if (options.concurrency === 'auto') this.#startPacers(options.maxConcurrency)
     stop.watch(
       () => this.pool.inUse,
       () => {
         this.pool.stop()
         this.#asker.stop()
       },
-      () => this.pool.abort(),
+      () => {
+        this.#asker.giveUp()
+        this.pool.abort()
+      },
     )
   }
 
@@ -101,10 +107,36 @@ export class Engine {
     return this.#completer
   }
 
+  /** How the pace is set and why, for the progress line; undefined where it is fixed. */
+  get pace(): string | undefined {
+    const parts = this.#pacers.map(({ controller }) => `${controller.limit}: ${controller.reason}`)
+    return parts.length === 0 ? undefined : `limit ${parts.join(' | ')}`
+  }
+
   close(): void {
+    for (const pacer of this.#pacers) pacer.stop()
     this.#stopLooking()
     this.#deadlines.stop()
     this.pool.close()
+  }
+
+  #startPacers(max: number): void {
+    const { clock, accounting } = this.#parts
+    this.#pacers = this.pool.endpoints.map((endpoint) => {
+      const pacer = new Pacer(endpoint, {
+        clock,
+        max,
+        waiting: () => this.pool.waiting > 0,
+        tokens: () => accounting.completionTokens,
+        onChange: () => this.pool.serve(),
+        onUselessMetrics: ({ server }, why) => {
+          const message = `GET /metrics ${why}: the pace is steered by first tokens alone`
+          this.#context.report.warning(message, 'no-metrics', { file: server.endpoint.url })
+        },
+      })
+      endpoint.pace = pacer.controller
+      return pacer
+    })
   }
 
   /** Looks for one cause behind what goes wrong. */
@@ -155,13 +187,13 @@ export class Engine {
 
   #makePool(servers: Server[]): EndpointPool {
     const { clock, accounting, stop } = this.#parts
-    const { concurrency, rpm, tpm, maxOutage, maxTokens } = this.#options
+    const { concurrency, maxConcurrency, rpm, tpm, maxOutage, maxTokens } = this.#options
     const { report } = this.#context
     const place = ({ server }: PooledEndpoint): { file: string } => ({ file: server.endpoint.url })
     return new EndpointPool({
       clock,
       servers,
-      concurrency,
+      concurrency: concurrency === 'auto' ? maxConcurrency * servers.length : concurrency,
       rpm: rpm ?? Number.POSITIVE_INFINITY,
       tpm: tpm ?? Number.POSITIVE_INFINITY,
       maxOutage,

@@ -23,7 +23,8 @@ export interface FanoutOptions {
   n: string | undefined
   noStream: boolean
 
-  concurrency: number
+  concurrency: number | 'auto'
+  maxConcurrency: number
   rpm: number | undefined
   tpm: number | undefined
   retries: number

@@ -38,6 +38,7 @@ export async function openOutputs(
   rule: KeyRule,
 ): Promise<Outputs> {
   const { output, failures } = options
+  refuseContradiction(options)
   for (const file of [output, failures]) {
     if (file !== undefined) refuseInput(file, operands, context.stdin.fd)
   }
@@ -134,6 +135,15 @@ async function prepare(
   const answered = new Answered(rule)
   await answered.read(context, [output])
   return answered
+}
+
+function refuseContradiction({ output, resume, overwrite }: FanoutOptions): void {
+  if (resume && overwrite) throw usageError('--resume and --overwrite exclude each other')
+  if (output !== undefined || !(resume || overwrite)) return
+  throw usageError(
+    `${resume ? '--resume' : '--overwrite'} needs -o FILE; in a pipeline dedupe-completed passes on ` +
+      'what is not answered yet',
+  )
 }
 
 /** Takes off what a kill has left at the end of a file, so that nothing is glued onto it. */

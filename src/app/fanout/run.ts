@@ -42,6 +42,7 @@ export async function fanout(
   const progress = startProgress(context, options, operands, clock, accounting, {
     inFlight: () => engine.pool.inUse,
     waiting: () => engine.waiting ?? handler.waiting,
+    pace: () => engine.pace,
   })
   let exitCode: number = EXIT.ok
   try {
@@ -51,6 +52,7 @@ export async function fanout(
     await readAll(lines, new EntryReader(rules), handler, stop, options)
   } finally {
     await handler.finish()
+    stop.close()
     engine.close()
     progress.stop()
     await closeOutputs(outputs, stop)
@@ -65,6 +67,11 @@ export async function fanout(
   return exitCode
 }
 
+/** Requests that may be open at one time. */
+function openAtMost({ concurrency, maxConcurrency, url }: FanoutOptions): number {
+  return concurrency === 'auto' ? maxConcurrency * Math.max(1, url.length) : concurrency
+}
+
 /** Reads until the input ends or the run is stopped; resolves when all work is done. */
 async function readAll(
   lines: AsyncIterable<TextLine>,
@@ -77,7 +84,7 @@ async function readAll(
     await pipeline(
       lines,
       mapStage((line: TextLine) => reader.read(line)),
-      concurrentStage(options.concurrency * WINDOW, (entry: Entry) => handler.handle(entry)),
+      concurrentStage(openAtMost(options) * WINDOW, (entry: Entry) => handler.handle(entry)),
       { signal: stop.reading },
     )
   } catch (error) {
@@ -91,7 +98,11 @@ function startProgress(
   operands: string[],
   clock: Clock,
   accounting: Accounting,
-  live: { inFlight: () => number; waiting: () => string | undefined },
+  live: {
+    inFlight: () => number
+    waiting: () => string | undefined
+    pace: () => string | undefined
+  },
 ): Progress {
   let total = options.total
   if (total === undefined) {
@@ -111,6 +122,7 @@ function startProgress(
       completionTokens: accounting.completionTokens,
       answered: accounting.answered,
       waiting: live.waiting(),
+      pace: live.pace(),
     }),
     live: !options.quiet && context.terminal !== undefined,
     columns: () => context.terminal?.columns ?? 80,

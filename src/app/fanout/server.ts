@@ -82,6 +82,13 @@ export class Server {
     return 'status' in models && isSuccess(models.status)
   }
 
+  /** The text of `/metrics`; undefined where there is none. */
+  async metrics(): Promise<string | undefined> {
+    const path = this.endpoint.healthPath.replace(/health$/, 'metrics')
+    const reply = await query(this.connection, path, this.headers, this.#timeout)
+    return 'status' in reply && reply.status === 200 ? reply.body : undefined
+  }
+
   /** The end of a run whose server cannot be reached. */
   unreachable(why: string): Error {
     const message =

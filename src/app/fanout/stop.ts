@@ -13,6 +13,7 @@ export class Stop {
   #onStop: (() => void)[] = []
   #onQuit: (() => void)[] = []
   #inFlight: (() => number)[] = []
+  #cancelDrain: (() => void) | undefined
 
   /** @param drain milliseconds that TERM and HUP leave to what is in flight */
   constructor(context: Context, clock: Clock, drain: number) {
@@ -29,8 +30,7 @@ export class Stop {
       context.report.line(
         `${signal}: no new requests; ${left} in flight have ${drain / 1000} s to finish`,
       )
-      const cancel = clock.after(drain, () => this.quit())
-      this.#onQuit.push(cancel)
+      this.#cancelDrain = clock.after(drain, () => this.quit())
     })
   }
 
@@ -59,8 +59,14 @@ export class Stop {
     this.#request()
   }
 
+  /** Nothing is in flight any more: what is left of the drain is not waited for. */
+  close(): void {
+    this.#cancelDrain?.()
+  }
+
   /** Gives up what is in flight. */
   quit(): void {
+    this.#cancelDrain?.()
     for (const callback of this.#onQuit.splice(0)) callback()
   }
 

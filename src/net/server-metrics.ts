@@ -1,0 +1,44 @@
+/** What the server says of its own queue. */
+export interface ServerLoad {
+  running: number
+  waiting: number
+  /** Share of the KV cache in use, 0 to 1; 0 where it is not told. */
+  kvUse: number
+  /** Since the server's start; undefined where it is not told. */
+  preemptions: number | undefined
+}
+
+/** vLLM's names, with and without the `_total` of counters, and its older one for the cache. */
+const NAMES = {
+  running: ['vllm:num_requests_running'],
+  waiting: ['vllm:num_requests_waiting'],
+  kvUse: ['vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc'],
+  preemptions: ['vllm:num_preemptions_total', 'vllm:num_preemptions'],
+} as const
+
+/**
+ * Reads vLLM's gauges from Prometheus text, summed over engines.
+ *
+ * @returns undefined where the text does not tell how many requests run and wait
+ */
+export function parseServerLoad(text: string): ServerLoad | undefined {
+  const running = sumOf(text, NAMES.running)
+  const waiting = sumOf(text, NAMES.waiting)
+  if (running === undefined || waiting === undefined) return undefined
+  return {
+    running,
+    waiting,
+    kvUse: Math.min(1, sumOf(text, NAMES.kvUse) ?? 0),
+    preemptions: sumOf(text, NAMES.preemptions),
+  }
+}
+
+function sumOf(text: string, names: readonly string[]): number | undefined {
+  for (const name of names) {
+    const lines = new RegExp(`^${name}(?:\\{[^}]*\\})?[ \\t]+([0-9.eE+-]+)`, 'gm')
+    const values = [...text.matchAll(lines)].map(([, value]) => Number(value))
+    const plausible = values.length > 0 && values.every((value) => value >= 0)
+    if (plausible) return values.reduce((sum, value) => sum + value, 0)
+  }
+  return undefined
+}
