@@ -7,6 +7,15 @@ const FLOOR_DRIFT = 1.0002
 /** Weight of the newest second in the rate of first tokens. */
 const EWMA = 0.1
 
+/** What the server's /metrics tell. */
+export interface PaceMetrics {
+  waiting: number
+  /** Share of the KV cache, 0 to 1. */
+  kvUse: number
+  /** Since the server's start; undefined where it is not told. */
+  preemptions: number | undefined
+}
+
 /** What the client can see of one server in a second. */
 export interface PaceView {
   /** Milliseconds. */
@@ -14,8 +23,8 @@ export interface PaceView {
   /** Open requests, and those of them without a first token. */
   open: number
   unstarted: number
-  /** Of the server's /metrics; undefined where they are not at most two seconds old. */
-  metrics: { waiting: number; kvUse: number; preemptions: number | undefined } | undefined
+  /** Of the server's /metrics; 'stale' where the last ones are too old, undefined without any. */
+  metrics: PaceMetrics | 'stale' | undefined
   /** Tokens delivered since the start; characters do where tokens are not told. */
   tokens: number
   /** No more input: nothing can be learnt from fewer open requests. */
@@ -65,14 +74,17 @@ export class PaceSignals {
     const floor = Number.isFinite(this.floor) ? this.floor / 1000 : 0
     const own = Math.max(0, unstarted - 1.5 * this.rate * floor)
     // The total of `waiting` holds other clients' requests: steering by it starves one of two.
-    this.#note(this.#waiting, metrics === undefined ? own : Math.min(metrics.waiting, unstarted))
+    const told = typeof metrics === 'object'
+    if (metrics !== 'stale') {
+      this.#note(this.#waiting, told ? Math.min(metrics.waiting, unstarted) : own)
+    }
     const running = open - unstarted
     this.#note(this.#running, running)
     const before = this.#running[0]!
     this.rising = running - before > Math.max(1, 0.02 * before)
     const sorted = this.#waiting.toSorted((a, b) => a - b)
-    this.leastWaiting = sorted[0]!
-    this.medianWaiting = sorted[Math.floor(sorted.length / 2)]!
+    this.leastWaiting = sorted[0] ?? 0
+    this.medianWaiting = sorted[Math.floor(sorted.length / 2)] ?? 0
   }
 
   /** A queue this long is the noise of completions: they come in bursts of about √rate. */

@@ -1,4 +1,4 @@
-import { PaceSignals, type PaceView } from './pace-signals.ts'
+import { type PaceMetrics, PaceSignals, type PaceView } from './pace-signals.ts'
 
 /** Where the search begins: a low start costs 1 % of 10,000 requests, a high one timeouts. */
 const START = 16
@@ -80,7 +80,8 @@ export class PaceController {
   second(view: PaceView): void {
     this.signals.second(view)
     if (view.now > this.#ceilingUntil) this.#ceiling = Number.POSITIVE_INFINITY
-    if (view.exhausted) return
+    // Nothing can be learnt from fewer requests than allowed, nor from metrics of long ago.
+    if (view.exhausted || view.metrics === 'stale') return
     if (this.#afterTrouble(view) || view.now < this.#deafUntil) return
     if (this.#shrink(view)) return
     // Cuts are made from what is open, never from the limit: repeated ones would drive it to 1.
@@ -113,7 +114,8 @@ export class PaceController {
   }
 
   #afterPreemptions(view: PaceView): boolean {
-    const { now, open, metrics } = view
+    const { now, open } = view
+    const metrics = metricsOf(view)
     // One source only: a counter of the server, once it has told one, else streams that stood still.
     if (metrics?.preemptions !== undefined) this.#told = true
     if (this.#told && metrics?.preemptions === undefined) return false
@@ -148,7 +150,7 @@ export class PaceController {
   #ramp(view: PaceView): void {
     const { medianWaiting, leastWaiting, rising } = this.signals
     if (medianWaiting > this.signals.slack(view) || (rising && leastWaiting > 0)) return
-    if ((view.metrics?.kvUse ?? 0) > 0.5) {
+    if ((metricsOf(view)?.kvUse ?? 0) > 0.5) {
       this.#mode = 'steady'
       this.#growth = MEDIUM
       return
@@ -157,7 +159,7 @@ export class PaceController {
   }
 
   #grow(view: PaceView): void {
-    const kvUse = view.metrics?.kvUse ?? 0
+    const kvUse = metricsOf(view)?.kvUse ?? 0
     if (view.now < this.#nextStep || this.limit >= this.#ceiling || kvUse > 0.92) return
     const { medianWaiting } = this.signals
     const slack = this.signals.slack(view)
@@ -187,4 +189,8 @@ export class PaceController {
     if (next !== this.limit) this.reason = reason
     this.limit = next
   }
+}
+
+function metricsOf({ metrics }: PaceView): PaceMetrics | undefined {
+  return typeof metrics === 'object' ? metrics : undefined
 }

@@ -56,22 +56,24 @@ export class Pacer {
   #view(): PaceView {
     const { clock, waiting, tokens } = this.#options
     const { inUse, unstarted } = this.#endpoint
-    const now = clock.now()
-    const fresh = this.#load !== undefined && now - this.#load.at <= FRESH
-    const load = fresh ? this.#load?.load : undefined
-    // Behind a balancer /metrics show one replica of several: less than what we alone have open.
-    const believable =
-      load !== undefined && load.running + load.waiting >= 0.5 * (inUse - unstarted)
     return {
-      now,
+      now: clock.now(),
       open: inUse,
       unstarted,
-      metrics: believable
-        ? { waiting: load.waiting, kvUse: load.kvUse, preemptions: load.preemptions }
-        : undefined,
+      metrics: this.#metrics(),
       tokens: tokens(),
       exhausted: !waiting(),
     }
+  }
+
+  #metrics(): PaceView['metrics'] {
+    if (this.#load === undefined || this.#useless >= MOST_USELESS) return undefined
+    if (this.#options.clock.now() - this.#load.at > FRESH) return 'stale'
+    const { running, waiting, kvUse, preemptions } = this.#load.load
+    const { inUse, unstarted } = this.#endpoint
+    // Behind a balancer /metrics show one replica of several: less than what we alone have open.
+    if (running + waiting < 0.5 * (inUse - unstarted)) return undefined
+    return { waiting, kvUse, preemptions }
   }
 
   async #ask(): Promise<void> {
