@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 import { commonOptions, defineCommand } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { count, flag, list, size, text } from '../src/cli/option.ts'
+import { choice, count, flag, list, size, text } from '../src/cli/option.ts'
 import { ALLOWABLE } from '../src/core/line-judge.ts'
+import { RECORD_FORMS } from '../src/core/record-form.ts'
 
 export const command = defineCommand({
   name: 'validate-jsonl',
@@ -19,6 +20,22 @@ export const command = defineCommand({
       group: 'Checks',
       metavar: 'FIELD,...',
       describe: 'Every line must be an object with these fields (dots reach inside)',
+    }),
+    unique: text({
+      group: 'Checks',
+      metavar: 'FIELD',
+      describe: 'No two records may have the same value there; dots reach inside',
+    }),
+    schema: text({
+      group: 'Checks',
+      metavar: 'FILE',
+      describe: 'Every line must fit this JSON Schema (2020-12, or draft-07 by its $schema)',
+    }),
+    as: choice({
+      group: 'Checks',
+      choices: ['any', ...RECORD_FORMS],
+      otherwise: 'any',
+      describe: 'Every line must be such a record as a provider or trainer takes it',
     }),
     allow: list({
       group: 'Checks',
@@ -50,6 +67,7 @@ export const command = defineCommand({
       metavar: 'FILE',
       describe: 'Append the bad lines to FILE, as JSON with their place and code',
     }),
+    json: flag({ group: 'Output', describe: 'Print problems as JSON lines, on standard error' }),
     readSize: size({
       group: 'Output',
       otherwise: undefined,
@@ -64,14 +82,18 @@ standard error, FILE:LINE:COLUMN: message [code], columns in bytes. A last line 
 passes with a warning and gets its newline.
 
 Codes of lines: truncated syntax multiple-values trailing-comma blank nul bom utf8 lone-surrogate
-control-char nan duplicate-key too-deep python-repr not-object missing-field; of files: utf16
-pretty-printed json-array conflict-marker lfs-pointer gzip-truncated min-records.
+control-char nan duplicate-key too-deep python-repr, no-final-newline; not-object missing-field
+not-unique schema shape duplicate-id too-many-lines too-large; of files: utf16 pretty-printed json-array
+conflict-marker lfs-pointer gzip-truncated zstd-truncated min-records.
+
+--as responses: what fanout-complete writes and trainers of draft models read; messages: a conversation
+to train on; batch-input, batch-output: lines of OpenAI's batch files (at most 50,000 lines, 200 MB).
 
 Exit code: 0 all lines are valid, 1 some are not, 2 wrong usage or a file that cannot be read or
 written.
 `,
   run: async (context, options, operands) => {
-    const { validate } = await import('../src/app/validate.ts')
+    const { validate } = await import('../src/app/validate/run.ts')
     return validate(context, options, operands)
   },
 })

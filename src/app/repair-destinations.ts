@@ -134,7 +134,11 @@ export class InPlaceDestination implements Destination {
   }
 
   async abandon(): Promise<void> {
-    await this.#pieces.rollback().finally(() => this.#file.close())
+    try {
+      await this.#pieces.rollback()
+    } finally {
+      await this.#file.close()
+    }
   }
 }
 

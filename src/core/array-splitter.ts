@@ -16,8 +16,9 @@ type ArrayState = 'before' | 'between' | 'inside' | 'behind'
  * brackets outside of strings: the one scanner says afterwards whether an element is JSON.
  *
  * Line feeds between tokens become spaces, in place, so that an element is one line. A line feed in a
- * string, which no JSON has, ends the string: one lost quote then costs one element and not the rest
- * of a file that has line ends.
+ * string, which no JSON has, means a lost quote: the element then ends where a line begins like its
+ * own, with an opening brace behind as much white space, so that damage costs one element and not
+ * the rest of the file.
  */
 export class ArraySplitter {
   state: ArrayState = 'before'
@@ -34,6 +35,11 @@ export class ArraySplitter {
   #depth = 0
   #inString = false
   #escaped = false
+  /** A string of the element holds a line feed: its brackets no longer tell where it ends. */
+  #lost = false
+  /** White space since the last line feed, -1 behind something else; and before the element. */
+  #indent = -1
+  #elementIndent = -1
 
   /**
    * Reads on from `at`.
@@ -45,18 +51,10 @@ export class ArraySplitter {
     for (let at = from; at < end; at++) {
       const byte = bytes[at]!
       if (this.state === 'inside') {
-        if (this.#inString) {
-          at = this.#string(bytes, at, end)
-          continue
-        }
-        if (this.#depth === 0 && (byte === COMMA || byte === CLOSE_BRACKET)) {
-          this.state = 'between'
-          this.count++
-          this.owesElement = false
-          return at
-        }
-        this.#structure(bytes, at, byte)
-      } else if (isSpace(byte)) continue
+        if (this.#inString) at = this.#string(bytes, at, end)
+        else if (this.#endsBefore(byte)) return this.#endElement(at)
+        else this.#structure(bytes, at, byte)
+      } else if (isSpace(byte)) this.#countIndent(byte)
       else if (this.state === 'between') {
         if (this.#between(bytes, at, byte)) return at
       } else if (this.state === 'before') {
@@ -64,6 +62,33 @@ export class ArraySplitter {
       } else this.trailing = true
     }
     return -1
+  }
+
+  #endElement(at: number): number {
+    this.state = 'between'
+    this.count++
+    this.owesElement = false
+    this.#lost = false
+    return at
+  }
+
+  /** Whether the element is over at this byte. */
+  #endsBefore(byte: number): boolean {
+    if (!this.#lost) return this.#depth === 0 && (byte === COMMA || byte === CLOSE_BRACKET)
+    const atLineStart = this.#indent >= 0
+    const likeElement = this.#elementIndent < 0 || this.#indent === this.#elementIndent
+    const ends =
+      atLineStart &&
+      ((byte === OPEN_BRACE && likeElement) ||
+        (byte === CLOSE_BRACKET && (this.#elementIndent < 0 || this.#indent < this.#elementIndent)))
+    if (!ends) this.#countIndent(byte)
+    return ends
+  }
+
+  #countIndent(byte: number): void {
+    if (byte === LINE_FEED) this.#indent = 0
+    else if (!isSpace(byte)) this.#indent = -1
+    else if (this.#indent >= 0) this.#indent++
   }
 
   /** Moves the offsets when the caller has moved the bytes. */
@@ -86,12 +111,15 @@ export class ArraySplitter {
       this.state = 'inside'
       this.start = at
       this.#depth = 0
+      this.#elementIndent = this.#indent
       this.#structure(bytes, at, byte)
     }
+    this.#indent = -1
     return false
   }
 
   #structure(bytes: Uint8Array, at: number, byte: number): void {
+    if (this.#lost) return
     if (byte === QUOTE) this.#inString = true
     else if (byte === LINE_FEED) bytes[at] = SPACE
     else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#open(byte + 2)
@@ -111,6 +139,8 @@ export class ArraySplitter {
         if (++at === end) this.#escaped = true
       } else if (byte === QUOTE || byte === LINE_FEED) {
         this.#inString = false
+        this.#lost = byte === LINE_FEED
+        this.#indent = this.#lost ? 0 : -1
         return at
       }
     }

@@ -1,5 +1,5 @@
 /** Appends up to this length are copied in a loop: a native copy costs as much as that. */
-const SMALL = 64
+const SMALL = 128
 
 /** Bytes put together in one growing buffer, emptied at will and never given back. */
 export class ByteBuilder {
@@ -22,6 +22,19 @@ export class ByteBuilder {
       return
     }
     for (let from = start; from < end; from++) this.bytes[at++] = bytes[from]!
+  }
+
+  /** Appends a number in decimal digits. */
+  digits(value: number): void {
+    this.reserve(16)
+    let count = 1
+    for (let rest = value; rest >= 10; rest = Math.floor(rest / 10)) count++
+    let rest = value
+    for (let at = this.length + count - 1; at >= this.length; at--) {
+      this.bytes[at] = 0x30 + (rest % 10)
+      rest = Math.floor(rest / 10)
+    }
+    this.length += count
   }
 
   byte(value: number): void {

@@ -2,6 +2,7 @@ import type { ValueRange } from './field.ts'
 import { JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
 import { MemberFinder } from './member-finder.ts'
 import { RowProblem } from './row-problem.ts'
+import { WordTable } from './word-table.ts'
 
 /** Who speaks, in the words of the OpenAI API. */
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
@@ -13,51 +14,59 @@ export interface Turn extends ValueRange {
   content: ValueRange | undefined
   /** The turn is a message of the OpenAI API as it stands, and can be sent byte for byte. */
   sendable: boolean
-  /** The keys and values of other members that servers know, in its order. */
+  /** The keys and values of other members that servers know; of a sendable turn, none are listed. */
   others: ValueRange[]
+  /** The first text of reasoning that is not empty, under whichever name. */
+  reasoning: ValueRange | undefined
+  /** The names of {@link REASONING_MEMBERS} that the turn has, as bits from the lowest. */
+  reasoningNames: number
+  toolCalls: ValueRange | undefined
 }
+
+/** How reasoning is called: fanout-complete and SGLang, vLLM now, DeepSpec. */
+export const REASONING_MEMBERS = ['reasoning_content', 'reasoning', 'thinking'] as const
 
 const NO_OTHERS: ValueRange[] = []
 
-/** The spellings of roles: OpenAI's, ShareGPT's, and those of the sites that ShareGPT collected. */
-const ROLES = new Map<string, Role>([
+/** The spellings of roles: OpenAI's, which the API takes as they are, then ShareGPT's. */
+const SPELLINGS: readonly (readonly [spelling: string, role: Role])[] = [
   ['system', 'system'],
   ['developer', 'system'],
   ['user', 'user'],
-  ['human', 'user'],
   ['assistant', 'assistant'],
+  ['tool', 'tool'],
+  ['function', 'tool'],
+  ['human', 'user'],
   ['gpt', 'assistant'],
   ['chatgpt', 'assistant'],
   ['bing', 'assistant'],
   ['bard', 'assistant'],
   ['model', 'assistant'],
-  ['tool', 'tool'],
-  ['function', 'tool'],
-])
-
-/** Roles that the API takes as they are spelt. */
-const API_ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
+]
+const API_SPELLINGS = 6
 
 /** Where a turn says who speaks and what; the first one of each pair counts. */
 const ROLE = 0
 const FROM = 1
 const CONTENT = 2
 const VALUE = 3
-/** The first of the other members that servers know: those a data set adds itself are not sent. */
+const TOOL_CALLS = 4
+/** Other members that servers know; those that a data set adds itself are not sent. */
 const OTHER = 4
+const REASONING = 9
+const THINKING = 11
 
 const MEMBERS = [
   'role',
   'from',
   'content',
   'value',
-  'name',
   'tool_calls',
   'tool_call_id',
+  'name',
   'function_call',
   'refusal',
-  'reasoning_content',
-  'reasoning',
+  ...REASONING_MEMBERS,
 ] as const
 
 /**
@@ -67,6 +76,7 @@ const MEMBERS = [
 export class TurnReader {
   #scanner = new JsonScanner()
   #finder = new MemberFinder(MEMBERS)
+  #roles = new WordTable(SPELLINGS.map(([spelling]) => spelling))
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
   #index = 0
@@ -93,8 +103,7 @@ export class TurnReader {
     if (bytes[this.#at] === 0x2c) this.#at = skipBlank(bytes, this.#at + 1)
     const index = this.#index++
     if (bytes[start] === 0x22) {
-      const role = index % 2 === 0 ? 'user' : 'assistant'
-      return { start, end, role, content: { start, end }, sendable: false, others: NO_OTHERS }
+      return textTurn({ start, end }, index % 2 === 0 ? 'user' : 'assistant')
     }
     if (bytes[start] !== 0x7b) throw new RowProblem('bad-turn', `turn ${index + 1} is no object`)
     return this.#turn(start, end)
@@ -106,31 +115,50 @@ export class TurnReader {
     const finder = this.#finder
     finder.look(scanner, bytes)
     const role = finder.value(scanner, ROLE) ?? finder.value(scanner, FROM)
-    const spelt = role && bytes[role.start] === 0x22 ? wordAt(bytes, role) : undefined
-    if (spelt === undefined) throw new RowProblem('bad-turn', `turn ${this.#index} has no role`)
-    const known = ROLES.get(spelt) ?? ROLES.get(spelt.toLowerCase())
-    if (known === undefined) {
-      const shown = JSON.stringify(spelt.slice(0, 40))
-      throw new RowProblem('unknown-role', `turn ${this.#index} has the role ${shown}`)
-    }
+    const spelling = role === undefined ? -1 : this.#roles.indexOf(bytes, role.start, role.end)
+    if (spelling < 0) throw this.#roleProblem(role)
     const own = finder.value(scanner, CONTENT)
     const content = own ?? finder.value(scanner, VALUE)
     const { found } = finder
-    const ofServers = finder.others === 0 && found[FROM]! < 0 && found[VALUE]! < 0
+    const ofServers =
+      finder.others === 0 && found[FROM]! < 0 && found[VALUE]! < 0 && found[THINKING]! < 0
     return {
       start,
       end,
-      role: known,
+      role: SPELLINGS[spelling]![1],
       content: content && bytes[content.start] !== 0x6e ? content : undefined,
-      sendable: ofServers && API_ROLES.has(spelt),
+      sendable: ofServers && spelling < API_SPELLINGS,
       others: ofServers ? NO_OTHERS : this.#others(),
+      ...this.#reasoning(),
+      toolCalls: finder.value(scanner, TOOL_CALLS),
     }
+  }
+
+  #reasoning(): Pick<Turn, 'reasoning' | 'reasoningNames'> {
+    let reasoning: ValueRange | undefined
+    let reasoningNames = 0
+    for (let index = 0; index < REASONING_MEMBERS.length; index++) {
+      const value = this.#finder.value(this.#scanner, REASONING + index)
+      if (value === undefined) continue
+      reasoningNames |= 1 << index
+      const isText = this.#bytes[value.start] === 0x22 && value.end - value.start > 2
+      if (isText) reasoning ??= value
+    }
+    return { reasoning, reasoningNames }
+  }
+
+  #roleProblem(role: ValueRange | undefined): RowProblem {
+    if (role === undefined || this.#bytes[role.start] !== 0x22) {
+      return new RowProblem('bad-turn', `turn ${this.#index} has no role`)
+    }
+    const shown = tokenText(this.#bytes, role).slice(0, 40)
+    return new RowProblem('unknown-role', `turn ${this.#index} has the role '${shown}'`)
   }
 
   #others(): ValueRange[] {
     const { members } = this.#scanner
     const others: ValueRange[] = []
-    for (let wanted = OTHER; wanted < MEMBERS.length; wanted++) {
+    for (let wanted = OTHER; wanted < THINKING; wanted++) {
       const at = this.#finder.found[wanted]! * MEMBER_STRIDE
       if (at >= 0) others.push({ start: members[at]!, end: members[at + 3]! })
     }
@@ -138,16 +166,36 @@ export class TurnReader {
   }
 }
 
-/** Whether a content is text or parts of which one holds something. */
+/** A turn that is a text alone. */
+export function textTurn(text: ValueRange, role: Role): Turn {
+  return {
+    ...text,
+    role,
+    content: text,
+    sendable: false,
+    others: NO_OTHERS,
+    reasoning: undefined,
+    reasoningNames: 0,
+    toolCalls: undefined,
+  }
+}
+
+/** Whether a content is missing, or a text of white space, or a list without parts. */
 export function isEmptyContent(bytes: Buffer, content: ValueRange | undefined): boolean {
   if (content === undefined) return true
   const { start } = content
   if (bytes[start] === 0x5b) return bytes[skipBlank(bytes, start + 1)] === 0x5d
   if (bytes[start] !== 0x22) return false
-  const first = bytes[start + 1]!
-  // Most texts begin with a letter; white space of Unicode begins with one of a few bytes.
-  if (first > 0x22 && first !== 0x5c && first < 0xc2) return false
+  // Most texts begin with something else than white space, and need no decoding.
+  if (!mayBeSpace(bytes[start + 1]!, bytes[start + 2]!)) return false
   return tokenText(bytes, content).trim() === ''
+}
+
+/** Whether these bytes of a string token may begin white space, escaped or of Unicode, or its end. */
+function mayBeSpace(first: number, second: number): boolean {
+  if (first <= 0x22) return first !== 0x21
+  if (first === 0x5c) return second !== 0x22 && second !== 0x5c
+  return first === 0xc2 || (first >= 0xe1 && first <= 0xe3) || first === 0xef
 }
 
 /** The number of characters (code points) of a text token, or of the texts among content parts. */
@@ -169,12 +217,6 @@ function characters(text: string): number {
     if (unit < 0xdc00 || unit > 0xdfff) count++
   }
   return count
-}
-
-/** A short text, such as a role. */
-function wordAt(bytes: Buffer, range: ValueRange): string {
-  const word = bytes.toString('latin1', range.start + 1, range.end - 1)
-  return word.includes('\\') ? tokenText(bytes, range) : word
 }
 
 /** The text of the string token in `range`. */

@@ -84,12 +84,12 @@ export class JsonBytes extends ByteBuilder {
     out[to++] = QUOTE
     for (let at = 0; at < length; at++) {
       const byte = text[at]!
-      const escape = ESCAPES[byte]!
-      if (escape === 0) out[to++] = byte
+      const letter = ESCAPES[byte]!
+      if (letter === 0) out[to++] = byte
       else {
         out[to++] = BACKSLASH
-        out[to++] = escape
-        if (escape !== LETTER_U) continue
+        out[to++] = letter
+        if (letter !== LETTER_U) continue
         // Four more than the two that every byte has room for.
         this.length = to
         this.reserve((length - at) * 2 + 5)

@@ -1,8 +1,6 @@
-import { isNamed, type ValueRange } from './field.ts'
+import type { ValueRange } from './field.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
-
-const BACKSLASH = 0x5c
-const NONE: readonly number[] = []
+import { WordTable } from './word-table.ts'
 
 /**
  * Finds several members of a record in one pass over its keys, where looking for them one by one
@@ -13,31 +11,31 @@ export class MemberFinder {
   readonly found: Int32Array
   /** How many members of the last record were not wanted. */
   others = 0
-  #names: readonly Buffer[]
-  /** Places in `#names` by length of the name. */
-  #byLength: number[][] = []
+  #names: WordTable
 
   constructor(names: readonly string[]) {
-    this.#names = names.map((name) => Buffer.from(name))
+    this.#names = new WordTable(names)
     this.found = new Int32Array(names.length)
-    for (const [index, { length }] of this.#names.entries()) {
-      const list = (this.#byLength[length] ??= [])
-      list.push(index)
-    }
   }
 
   /** Looks at the record that the scanner has just read. */
   look(scanner: JsonScanner, bytes: Buffer): void {
     const { members, memberCount } = scanner
-    this.found.fill(-1)
+    const { found } = this
+    for (let wanted = 0; wanted < found.length; wanted++) found[wanted] = -1
     this.others = 0
     for (let index = 0; index < memberCount; index++) {
-      const start = members[index * MEMBER_STRIDE]!
-      const end = members[index * MEMBER_STRIDE + 1]!
-      const wanted = this.#indexOf(bytes, start, end)
+      const at = index * MEMBER_STRIDE
+      const wanted = this.#names.indexOf(bytes, members[at]!, members[at + 1]!)
       if (wanted < 0) this.others++
-      else this.found[wanted] = index
+      else found[wanted] = index
     }
+  }
+
+  /** Whether the last record has one of the members from one place in the list to another. */
+  hasAny(from: number, to: number): boolean {
+    for (let wanted = from; wanted < to; wanted++) if (this.found[wanted]! >= 0) return true
+    return false
   }
 
   /** The value of a wanted member, by its place in the list of names. */
@@ -46,23 +44,5 @@ export class MemberFinder {
     if (index < 0) return undefined
     const at = index * MEMBER_STRIDE
     return { start: scanner.members[at + 2]!, end: scanner.members[at + 3]! }
-  }
-
-  #indexOf(bytes: Buffer, start: number, end: number): number {
-    const from = start + 1
-    const length = end - start - 2
-    for (const index of this.#byLength[length] ?? NONE) {
-      const name = this.#names[index]!
-      let at = 0
-      while (at < length && bytes[from + at] === name[at]) at++
-      if (at === length) return index
-    }
-    // A key with an escape may spell a name that is shorter.
-    for (let at = from; at < end; at++) {
-      if (bytes[at] === BACKSLASH) {
-        return this.#names.findIndex((name) => isNamed(bytes, start, end, name))
-      }
-    }
-    return -1
   }
 }

@@ -103,17 +103,11 @@ export class PromptWriter {
   }
 
   #conversation(range: ValueRange, beside: ValueRange | undefined): void {
-    this.#reader.begin(this.#bytes, range)
-    const turns = this.#read()
-    const systems = turns.filter(({ role }) => role === 'system')
-    const users = turns.filter(({ role }) => role === 'user')
-    if (turns.length === 0) throw new RowProblem('no-turns')
-    const opener = turns.find(({ role }) => role !== 'system')
-    if (opener?.role === 'assistant') throw new RowProblem('assistant-first')
-    if (users.length === 0) throw new RowProblem('no-user')
+    const { turns, users, systems } = this.#read(range)
     if (this.#mode === 'all') {
-      if (systems.length > 1) throw new RowProblem('two-systems')
-      return this.#askAll(users, systems[0]?.content ?? beside)
+      if (systems > 1) throw new RowProblem('two-systems')
+      const own = turns.find(({ role }) => role === 'system')
+      return this.#askAll(users, own?.content ?? beside)
     }
     const last = users.at(-1)!
     if (isEmptyContent(this.#bytes, last.content)) throw new RowProblem('empty-prompt')
@@ -127,13 +121,22 @@ export class PromptWriter {
   }
 
   /** The turns that matter: with `first` those up to the first user turn, which spares the rest. */
-  #read(): Turn[] {
+  #read(range: ValueRange): { turns: Turn[]; users: Turn[]; systems: number } {
     const turns: Turn[] = []
+    const users: Turn[] = []
+    let systems = 0
+    this.#reader.begin(this.#bytes, range)
     for (let turn = this.#reader.next(); turn !== undefined; turn = this.#reader.next()) {
       turns.push(turn)
-      if (this.#mode === 'first' && turn.role !== 'system') break
+      if (turn.role === 'user') {
+        users.push(turn)
+        if (this.#mode === 'first') break
+      } else if (turn.role === 'system') systems++
+      else if (users.length === 0) throw new RowProblem('assistant-first')
     }
-    return turns
+    if (turns.length === 0) throw new RowProblem('no-turns')
+    if (users.length === 0) throw new RowProblem('no-user')
+    return { turns, users, systems }
   }
 
   /** Every user turn, the system message beside them. */

@@ -1,6 +1,7 @@
 import { skipBlank } from './conversation.ts'
 import { type Field, findField, type ValueRange } from './field.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
+import { KEY_FIELDS } from './key.ts'
 import { MemberFinder } from './member-finder.ts'
 import { RowProblem } from './row-problem.ts'
 
@@ -19,7 +20,7 @@ export const PROMPT_FIELDS = [
 /** Fields that hold a system message beside the prompt. */
 export const SYSTEM_FIELDS = ['system', 'system_prompt'] as const
 
-const FINDER_NAMES = [...PROMPT_FIELDS, ...SYSTEM_FIELDS, 'input'] as const
+const FINDER_NAMES = [...PROMPT_FIELDS, ...SYSTEM_FIELDS, 'input', ...KEY_FIELDS] as const
 const INSTRUCTION = FINDER_NAMES.indexOf('instruction')
 const INPUT = FINDER_NAMES.indexOf('input')
 const SYSTEM = FINDER_NAMES.indexOf('system')
@@ -48,14 +49,23 @@ export class PromptFinder {
     this.#field = field
   }
 
+  /** Looks at the row that the scanner has just read; the other methods tell what was seen. */
+  look(scanner: JsonScanner, bytes: Buffer): void {
+    this.#finder.look(scanner, bytes)
+  }
+
+  /** Whether the row has a member that may be its key; most data sets have none. */
+  get mayHaveKey(): boolean {
+    return this.#finder.hasAny(INPUT + 1, FINDER_NAMES.length)
+  }
+
   /**
-   * Finds the prompt of the row that the scanner has just read; reading inside moves the scanner.
+   * Finds the prompt of the row; reading inside moves the scanner.
    *
    * @throws RowProblem `no-prompt` or `wrong-type`
    */
   find(scanner: JsonScanner, bytes: Buffer): Prompt {
     const finder = this.#finder
-    finder.look(scanner, bytes)
     const system = this.#system(scanner, bytes)
     const field = this.#field
     if (field !== undefined) {
@@ -63,11 +73,11 @@ export class PromptFinder {
       if (value !== undefined) return promptOf(bytes, field.name, value, undefined, system)
       throw new RowProblem('no-prompt', `the row has no field '${field.name}'`)
     }
-    for (const [place, name] of PROMPT_FIELDS.entries()) {
+    for (let place = 0; place < PROMPT_FIELDS.length; place++) {
       const value = notNull(bytes, finder.value(scanner, place))
       if (value === undefined) continue
       const input = place === INSTRUCTION ? finder.value(scanner, INPUT) : undefined
-      return promptOf(bytes, name, value, input, system)
+      return promptOf(bytes, PROMPT_FIELDS[place]!, value, input, system)
     }
     throw new RowProblem('no-prompt')
   }

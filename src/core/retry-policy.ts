@@ -44,7 +44,8 @@ export function retryAfterOf(headers: Headers, now: number): number | undefined 
   const value = one(headers['retry-after'])?.trim()
   if (value === undefined) return undefined
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000
-  const date = Date.parse(value)
+  // Date.parse makes a date of nearly anything with a digit in it, such as -5.
+  const date = /^[A-Z][a-z]+, /.test(value) ? Date.parse(value) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 

@@ -6,7 +6,7 @@ export const ROW_PROBLEMS = {
   'no-turns': 'the conversation is empty',
   'bad-turn': 'a turn is no object with a role and a content',
   'unknown-role': 'a turn has a role that no one knows',
-  'assistant-first': 'the conversation starts with the assistant',
+  'assistant-first': 'the assistant (or a tool) speaks before the first user turn',
   'no-user': 'the conversation has no user turn',
   'empty-prompt': 'the prompt is empty',
   'not-text': 'a turn is no text: --turns keep passes messages with other parts on',

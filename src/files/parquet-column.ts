@@ -1,5 +1,11 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { ColumnMetaData, DecodedArray, PageHeader, Parquet, SchemaTree } from './parquet-library.ts'
+import type {
+  ColumnMetaData,
+  DecodedArray,
+  PageHeader,
+  Parquet,
+  SchemaTree,
+} from './parquet-library.ts'
 
 /** Bytes of a column chunk that are read at once. */
 const WINDOW = 1024 * 1024
@@ -35,9 +41,7 @@ export class ParquetColumn {
     this.#source = source
     this.path = meta.path_in_schema.join('.')
     this.#schemaPath = parquet.treePath(tree, meta.path_in_schema)
-    this.#repeated = this.#schemaPath.some(
-      ({ element }) => element.repetition_type === 'REPEATED',
-    )
+    this.#repeated = this.#schemaPath.some(({ element }) => element.repetition_type === 'REPEATED')
     this.#at = Number(meta.dictionary_page_offset || meta.data_page_offset)
     this.#end = this.#at + Number(meta.total_compressed_size)
   }

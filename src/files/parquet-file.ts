@@ -1,7 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { ioError, ToolError } from '../core/tool-error.ts'
 import { ParquetColumn, readFully } from './parquet-column.ts'
-import { type FileMetaData, loadParquet, type Parquet, type RowGroup, type SchemaTree } from './parquet-library.ts'
+import {
+  type FileMetaData,
+  loadParquet,
+  type Parquet,
+  type RowGroup,
+  type SchemaTree,
+} from './parquet-library.ts'
 
 /** What a Parquet file begins and ends with. */
 export const PARQUET_MAGIC = Buffer.from('PAR1')
@@ -50,7 +56,10 @@ export class ParquetFile {
     } catch (error) {
       await file.close()
       if (error instanceof ToolError) throw error
-      throw new ToolError('parquet-damaged', footerProblem(error), { exitCode: 1, place: { file: name } })
+      throw new ToolError('parquet-damaged', footerProblem(error), {
+        exitCode: 1,
+        place: { file: name },
+      })
     }
   }
 
@@ -64,7 +73,9 @@ export class ParquetFile {
   }
 
   /** Gives the rows in batches, and damage where a row group cannot be read on. */
-  async *batches(names: readonly string[]): AsyncGenerator<ParquetBatch | ParquetDamage, void, void> {
+  async *batches(
+    names: readonly string[],
+  ): AsyncGenerator<ParquetBatch | ParquetDamage, void, void> {
     let firstRow = 0
     for (const group of this.#metadata.row_groups) {
       const end = firstRow + Number(group.num_rows)
@@ -93,7 +104,10 @@ export class ParquetFile {
   }
 
   /** A top-level column of a row group, its leaves put together. */
-  #column(group: RowGroup, name: string): { name: string; take(count: number): Promise<unknown[]> } {
+  #column(
+    group: RowGroup,
+    name: string,
+  ): { name: string; take(count: number): Promise<unknown[]> } {
     const parquet = this.#parquet
     const tree = this.#tree.children.find(({ element }) => element.name === name)!
     const leaves = group.columns.flatMap(({ meta_data: meta }) =>

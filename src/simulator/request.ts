@@ -71,7 +71,7 @@ export function asBody(value: unknown): Body {
 export function checkModel(body: Body, settings: Settings): void {
   const { model } = body
   if (model === undefined || model === null || model === settings.model) return
-  throw unknownModel(String(model))
+  throw unknownModel(typeof model === 'string' ? model : JSON.stringify(model))
 }
 
 const PROMPTS: Readonly<
@@ -119,7 +119,8 @@ function countMessages(messages: readonly unknown[]): number {
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
-  return content.map((part: { text?: unknown } | null) => String(part?.text ?? '')).join('')
+  const texts = content.map((part: { text?: unknown } | null) => part?.text)
+  return texts.filter((text) => typeof text === 'string').join('')
 }
 
 function integer(body: Body, name: string, least: number, otherwise: number): number {

@@ -16,7 +16,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answered, fanout, linesOf, parsed, prompts, type Stats } from '../support/fanout.ts'
 import { executable, newFolder, run } from '../support/run.ts'
-import { answerWell, json, lastMessage, serve } from '../support/servers.ts'
+import { answerWell, answerWith, json, lastMessage, serve } from '../support/servers.ts'
 import { settleable } from '../support/settleable.ts'
 
 const MODEL = ['--model', 'm', '--clock-speed', '50']
@@ -281,7 +281,7 @@ describe('standard output', { concurrency: true }, () => {
 
   test('every write holds whole lines, also of 300 kB', async (t) => {
     const server = await serve(t, (request, response) =>
-      answerWell(request, response, 'é'.repeat(150_000)),
+      answerWith(request, response, 'é'.repeat(150_000)),
     )
     const out = join(newFolder(), 'out.jsonl')
     const seen: boolean[] = []

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { fanout } from '../support/fanout.ts'
 import {
   answerWell,
+  answerWith,
   beginStream,
   chat,
   DONE,
@@ -157,7 +158,7 @@ describe('the shapes of records', { concurrency: true }, () => {
   test('turns: a failure in the second one keeps the first', async (t) => {
     const server = await serve(t, (request, response) => {
       if (lastMessage(request) === 'two') return json(response, { error: { message: 'no' } }, 400)
-      answerWell(request, response, 'one done')
+      answerWith(request, response, 'one done')
     })
     const input = '{"id":"t","turns":["one","two"]}\n'
     const run = await fanout(server.url, MODEL, { input })

@@ -198,7 +198,11 @@ export function beginStream(response: ServerResponse): ServerResponse {
 }
 
 /** Answers as a healthy server: streamed where that is asked for. */
-export function answerWell(request: Seen, response: ServerResponse, content = '4'): void {
+export function answerWell(request: Seen, response: ServerResponse): void {
+  answerWith(request, response, '4')
+}
+
+export function answerWith(request: Seen, response: ServerResponse, content: string): void {
   const body = JSON.parse(request.body) as { stream?: boolean }
   if (body.stream) beginStream(response).end(streamed(content))
   else json(response, chat(content))

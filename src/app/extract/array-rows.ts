@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { ArraySplitter } from '../../core/array-splitter.ts'
 import type { ByteReader } from '../../core/byte-reader.ts'
+import type { ValueRange } from '../../core/field.ts'
 import { grammarProblem } from '../../core/json-problem.ts'
 import { JsonScanner, PADDING } from '../../core/json-scan.ts'
 import { problemText } from '../../core/problem-text.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { BLOCK_SIZE } from '../../streams/line-blocks.ts'
-import type { RowHandler } from './row-handler.ts'
+import type { RowHandler, RowPlace } from './row-handler.ts'
 
 /** An element is scanned with 32-bit offsets. */
 const LONGEST_ELEMENT = 2 ** 31 - 1 - PADDING
@@ -88,7 +89,11 @@ class ArrayRows {
       const message = 'the file ends in the middle of this element'
       this.#handler.broken('truncated', message, this.#bytes, range, this.#place(start, count + 1))
     } else if (state !== 'behind') {
-      this.#handler.fileProblem('truncated', 'the array is not closed: the file is cut short', this.#file)
+      this.#handler.fileProblem(
+        'truncated',
+        'the array is not closed: the file is cut short',
+        this.#file,
+      )
     } else if (trailing) {
       this.#handler.fileProblem('multiple-values', 'something follows the array', this.#file)
     } else if (owesElement) {
@@ -109,15 +114,24 @@ class ArrayRows {
     if (isUtf8(bytes.subarray(start, end)) && this.#scanner.scan(start, end)) {
       this.#handler.row(this.#scanner, bytes, range, place)
     } else {
-      const problem = grammarProblem(bytes, start, end, true)
-      const code = problem?.code === 'blank' ? 'syntax' : (problem?.code ?? 'syntax')
-      const message = `element ${place.row}: ${problemText(code, bytes, problem?.at ?? start, end)}`
-      this.#handler.broken(code, message, bytes, range, place)
+      this.#broken(range, place)
     }
     bytes[end] = byte
   }
 
-  #place(start: number, row: number) {
+  #broken(range: ValueRange, place: RowPlace): void {
+    const bytes = this.#bytes
+    const { start, end } = range
+    const problem = grammarProblem(bytes, start, end, true) ?? { code: 'syntax', at: start }
+    const code = problem.code === 'blank' ? 'syntax' : problem.code
+    const message =
+      code === 'truncated'
+        ? 'a quote or a bracket of the element is missing'
+        : problemText(code, bytes, problem.at, end)
+    this.#handler.broken(code, message, bytes, range, place)
+  }
+
+  #place(start: number, row: number): RowPlace {
     return { file: this.#file, row, offset: this.#offset + start }
   }
 

@@ -3,17 +3,16 @@ import { RowHash } from '../../core/row-hash.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { HashOrder } from '../../files/hash-order.ts'
 import type { ExtractOptions } from './options.ts'
-import type { RecordIds } from './record-ids.ts'
+import { appendSampleId } from './record-ids.ts'
 
 const HEAD = Buffer.from('{"id":')
-const COMMA = 0x2c
 /** Records that come out of a shuffle are gathered to writes of about this size. */
 const WRITE_SIZE = 256 * 1024
-/** The length of the id before a record that waits to be shuffled. */
+/** The length of the id, before a record that waits to be shuffled. */
 const ID_LENGTH = 4
 
 /** Why a usable row gives no record. */
-export interface LeftOut {
+interface LeftOut {
   empty: number
   too_long: number
   sample: number
@@ -27,25 +26,28 @@ export class Emitter {
   /** Prompts that were passed on, and the records that they became. */
   prompts = 0
   records = 0
+  /** Where a record is drafted: in the output itself, where nothing more is to be done to it. */
+  readonly draft: ByteBuilder
   #options: ExtractOptions
-  #ids: RecordIds
   #fd: number
   #out = new ByteBuilder(512 * 1024)
+  #begun = 0
   #sampling: RowHash | undefined
   #shuffling: RowHash | undefined
   #order: HashOrder | undefined
   #waiting = new ByteBuilder()
   #ordered = 0
 
-  constructor(options: ExtractOptions, ids: RecordIds, fd: number) {
+  constructor(options: ExtractOptions, fd: number) {
     this.#options = options
-    this.#ids = ids
     this.#fd = fd
-    const { sample, shuffle, skip, limit, seed } = options
+    const { sample, shuffle, skip, limit, seed, samples } = options
     if (sample !== undefined) this.#sampling = new RowHash('sample', seed ?? '')
-    if (shuffle === undefined) return
-    this.#shuffling = new RowHash('shuffle', shuffle)
-    this.#order = new HashOrder(limit === undefined ? undefined : skip + limit)
+    if (shuffle !== undefined) {
+      this.#shuffling = new RowHash('shuffle', shuffle)
+      this.#order = new HashOrder(limit === undefined ? undefined : skip + limit)
+    }
+    this.draft = shuffle === undefined && samples === 1 ? this.#out : new ByteBuilder()
   }
 
   /** No more prompts are wanted. */
@@ -54,29 +56,35 @@ export class Emitter {
     return this.#order === undefined && limit !== undefined && this.prompts >= limit
   }
 
-  /** Takes a prompt: its id and the members behind it, newline included. */
-  take(id: ByteBuilder, body: ByteBuilder): void {
-    const { sample } = this.#options
-    if (this.#sampling !== undefined) {
-      this.#sampling.ofToken(id.bytes, 0, id.length)
-      if (this.#sampling.unit >= sample!) {
-        this.leftOut.sample++
-        return
-      }
+  /** Begins a record in `draft`: the id's token must follow, then the rest from its comma on. */
+  begin(): void {
+    this.#begun = this.draft.length
+    this.draft.append(HEAD)
+  }
+
+  /** Takes back what was drafted. */
+  drop(): void {
+    this.draft.length = this.#begun
+  }
+
+  /** Takes the record that was drafted; its id ends at `idEnd`. */
+  take(idEnd: number): void {
+    const { draft } = this
+    const idStart = this.#begun + HEAD.length
+    if (!this.#isSampled(idStart, idEnd)) {
+      this.leftOut.sample++
+      this.drop()
+    } else if (this.#order !== undefined) {
+      this.#wait(idStart, idEnd)
+      this.drop()
+    } else if (draft !== this.#out) {
+      this.#choose(draft.bytes, idStart, idEnd, draft.length)
+      this.drop()
+    } else if (this.#skips()) this.drop()
+    else {
+      this.prompts++
+      this.records++
     }
-    if (this.#order === undefined) {
-      this.#choose(id.bytes, 0, id.length, body.bytes, 0, body.length)
-      return
-    }
-    const hash = this.#shuffling!
-    const waiting = this.#waiting
-    hash.ofToken(id.bytes, 0, id.length)
-    waiting.length = ID_LENGTH
-    waiting.bytes.writeUInt32LE(id.length)
-    waiting.append(id.bytes, 0, id.length)
-    waiting.append(body.bytes, 0, body.length)
-    this.#order.add(hash.high, hash.low, waiting.view())
-    this.#ordered++
   }
 
   /** Writes what is ready. */
@@ -91,8 +99,7 @@ export class Emitter {
     for await (const record of this.#order?.inOrder() ?? []) {
       const { limit } = this.#options
       if (limit !== undefined && this.prompts >= limit) break
-      const bodyAt = ID_LENGTH + record.readUInt32LE()
-      this.#choose(record, ID_LENGTH, bodyAt, record, bodyAt, record.length)
+      this.#choose(record, ID_LENGTH, ID_LENGTH + record.readUInt32LE(), record.length)
       given++
       if (this.#out.length >= WRITE_SIZE) await this.#write()
     }
@@ -105,33 +112,41 @@ export class Emitter {
     await this.#order?.close()
   }
 
-  #choose(
-    id: Buffer,
-    idStart: number,
-    idEnd: number,
-    body: Buffer,
-    bodyStart: number,
-    bodyEnd: number,
-  ): void {
-    const { skip, samples } = this.#options
-    if (this.leftOut.skip < skip) {
-      this.leftOut.skip++
-      return
-    }
+  #isSampled(idStart: number, idEnd: number): boolean {
+    if (this.#sampling === undefined) return true
+    this.#sampling.ofToken(this.draft.bytes, idStart, idEnd)
+    return this.#sampling.unit < this.#options.sample!
+  }
+
+  #wait(idStart: number, idEnd: number): void {
+    const waiting = this.#waiting
+    const hash = this.#shuffling!
+    hash.ofToken(this.draft.bytes, idStart, idEnd)
+    waiting.length = ID_LENGTH
+    waiting.bytes.writeUInt32LE(idEnd - idStart)
+    waiting.append(this.draft.bytes, idStart, this.draft.length)
+    this.#order!.add(hash.high, hash.low, waiting.view())
+    this.#ordered++
+  }
+
+  /** Writes the record whose id token and rest lie in `bytes`, unless it is to be skipped. */
+  #choose(bytes: Buffer, idStart: number, idEnd: number, end: number): void {
+    if (this.#skips()) return
+    const { samples } = this.#options
     this.prompts++
-    for (let index = 0; index < samples; index++) {
-      const out = this.#out
-      out.append(HEAD)
-      if (samples === 1) out.append(id, idStart, idEnd)
-      else {
-        const original = Buffer.from(id.subarray(idStart, idEnd))
-        this.#ids.sample(original, { start: 0, end: original.length }, index)
-        out.append(this.#ids.token.bytes, 0, this.#ids.token.length)
-      }
-      out.byte(COMMA)
-      out.append(body, bodyStart, bodyEnd)
-      this.records++
+    this.records += samples
+    for (let sample = 0; sample < samples; sample++) {
+      this.#out.append(HEAD)
+      if (samples === 1) this.#out.append(bytes, idStart, idEnd)
+      else appendSampleId(this.#out, bytes, idStart, idEnd, sample)
+      this.#out.append(bytes, idEnd, end)
     }
+  }
+
+  #skips(): boolean {
+    if (this.leftOut.skip === this.#options.skip) return false
+    this.leftOut.skip++
+    return true
   }
 
   async #write(): Promise<void> {

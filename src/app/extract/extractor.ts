@@ -1,9 +1,9 @@
 import type { Context } from '../../cli/command.ts'
-import { ByteBuilder } from '../../core/byte-builder.ts'
+import type { ByteBuilder } from '../../core/byte-builder.ts'
 import { type Field, findField, parseField, type ValueRange } from '../../core/field.ts'
 import type { JsonScanner } from '../../core/json-scan.ts'
 import { PromptWriter } from '../../core/prompt-record.ts'
-import { memberNames, PROMPT_FIELDS, PromptFinder } from '../../core/prompt-shape.ts'
+import { memberNames, PROMPT_FIELDS, type Prompt, PromptFinder } from '../../core/prompt-shape.ts'
 import { RowProblem, type RowProblemCode } from '../../core/row-problem.ts'
 import { Emitter } from './emitter.ts'
 import { noShape } from './no-shape.ts'
@@ -14,6 +14,7 @@ import { RowReport } from './row-report.ts'
 
 /** A file whose first rows, this many, all have no known field is of no known shape. */
 const UNDECIDED_ROWS = 100
+const COMMA = 0x2c
 const END = Buffer.from('}\n')
 
 interface Held {
@@ -32,7 +33,7 @@ export class Extractor implements RowHandler {
   #ids: RecordIds
   #promptField: Field | undefined
   #keep: { field: Field; head: Buffer }[]
-  #body = new ByteBuilder()
+  #out: ByteBuilder
   #writer: PromptWriter
   #prompts: PromptFinder
   /** A row of the file had a known field. */
@@ -45,8 +46,9 @@ export class Extractor implements RowHandler {
     this.#options = options
     this.report = new RowReport(context, options.rejects)
     this.#ids = new RecordIds(options.key, options.pathIds)
-    this.emitter = new Emitter(options, this.#ids, context.stdout.fd)
-    this.#writer = new PromptWriter(options.turns, this.#body)
+    this.emitter = new Emitter(options, context.stdout.fd)
+    this.#out = this.emitter.draft
+    this.#writer = new PromptWriter(options.turns, this.#out)
     this.#promptField =
       options.promptField === undefined ? undefined : parseField(options.promptField)
     this.#prompts = new PromptFinder(this.#promptField)
@@ -62,11 +64,12 @@ export class Extractor implements RowHandler {
 
   row(scanner: JsonScanner, bytes: Buffer, range: ValueRange, place: RowPlace): void {
     this.rows++
-    this.#body.length = 0
+    this.emitter.begin()
     try {
       if (bytes[range.start] !== 0x7b) throw new RowProblem('not-object')
       this.#prompt(scanner, bytes, range, place)
     } catch (error) {
+      this.emitter.drop()
       if (!(error instanceof RowProblem)) throw error
       this.#unusable(error, scanner, bytes, range, place)
     }
@@ -114,26 +117,39 @@ export class Extractor implements RowHandler {
   }
 
   #prompt(scanner: JsonScanner, bytes: Buffer, range: ValueRange, place: RowPlace): void {
-    const { skipEmpty, maxPromptChars } = this.#options
-    const { leftOut } = this.emitter
-    this.#ids.of(scanner, bytes, place)
+    this.#prompts.look(scanner, bytes)
+    const mayHaveKey = this.#ids.isNamed || this.#prompts.mayHaveKey
+    if (!mayHaveKey || !this.#ids.appendKey(this.#out, scanner, bytes)) {
+      this.#ids.appendMade(this.#out, place)
+    }
+    const idEnd = this.#out.length
+    this.#out.byte(COMMA)
     if (this.#ids.reachesInside) scanner.value(range.start)
     const prompt = this.#prompts.find(scanner, bytes)
     if (!this.#shapeKnown) this.#release()
+    if (!this.#asks(bytes, prompt)) {
+      this.emitter.drop()
+      return
+    }
+    if (this.#keep.length > 0) this.#kept(scanner, bytes, range)
+    this.#out.append(END)
+    this.emitter.take(idEnd)
+  }
+
+  /** Appends what is asked; returns whether the options let it pass. */
+  #asks(bytes: Buffer, prompt: Prompt): boolean {
+    const { skipEmpty, maxPromptChars } = this.#options
+    const { leftOut } = this.emitter
     try {
       this.#writer.write(bytes, prompt)
     } catch (error) {
       if (!skipEmpty || !(error instanceof RowProblem) || error.code !== 'empty-prompt') throw error
       leftOut.empty++
-      return
+      return false
     }
-    if (maxPromptChars !== undefined && this.#writer.isLongerThan(maxPromptChars)) {
-      leftOut.too_long++
-      return
-    }
-    this.#kept(scanner, bytes, range)
-    this.#body.append(END)
-    this.emitter.take(this.#ids.token, this.#body)
+    const fits = maxPromptChars === undefined || !this.#writer.isLongerThan(maxPromptChars)
+    if (!fits) leftOut.too_long++
+    return fits
   }
 
   /** Appends the members of --keep, each value byte for byte. */
@@ -144,8 +160,8 @@ export class Extractor implements RowHandler {
       const value = findField(scanner, bytes, field)
       moved = field.steps.length > 1
       if (value === undefined) continue
-      this.#body.append(head)
-      this.#body.append(bytes, value.start, value.end)
+      this.#out.append(head)
+      this.#out.append(bytes, value.start, value.end)
     }
   }
 

@@ -54,7 +54,8 @@ function blockRows(
     const place = { file, row, offset: block.offset + start }
     if (range !== undefined) handler.row(judge.scanner, bytes, trimmed(bytes, range), place)
     // The damage of the compression is the problem, and is reported as one.
-    else if (!block.cut || judge.terminated) badLine(judge, bytes, { start, end: at }, place, handler)
+    else if (!block.cut || judge.terminated)
+      badLine(judge, bytes, { start, end: at }, place, handler)
   }
   return row
 }

@@ -11,7 +11,8 @@ export function noShape(
 ): ToolError {
   const shown = found.slice(0, SHOWN).map((name) => `'${name}'`)
   if (found.length > SHOWN) shown.push(`${found.length - SHOWN} more`)
-  const has = found.length > 0 ? `it has the ${what} ${shown.join(', ')}` : `its rows have no ${what}`
+  const has =
+    found.length > 0 ? `it has the ${what} ${shown.join(', ')}` : `its rows have no ${what}`
   const message =
     looked.length === 1
       ? `no row has the field '${looked[0]}' of --prompt-field: ${has}`

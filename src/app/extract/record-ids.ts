@@ -1,14 +1,13 @@
 import { basename } from 'node:path'
-import { ByteBuilder } from '../../core/byte-builder.ts'
-import type { ValueRange } from '../../core/field.ts'
+import type { ByteBuilder } from '../../core/byte-builder.ts'
 import type { JsonScanner } from '../../core/json-scan.ts'
-import { KEY_FIELDS, KeyRule } from '../../core/key.ts'
-import { MemberFinder } from '../../core/member-finder.ts'
+import { KeyRule } from '../../core/key.ts'
 import { ToolError } from '../../core/tool-error.ts'
 import { STDIN_NAME } from '../../files/input.ts'
 import type { RowPlace } from './row-handler.ts'
 
 const QUOTE = 0x22
+const HASH_SIGN = 0x23
 
 /**
  * The ids of records: the row's own key, as it is written, else the file's name and the row's
@@ -16,13 +15,11 @@ const QUOTE = 0x22
  * wherever it lies.
  */
 export class RecordIds {
-  /** The token of the last id. */
-  readonly token = new ByteBuilder(256)
   #rule: KeyRule
-  #finder = new MemberFinder(KEY_FIELDS)
   #whole: boolean
   #file = ''
-  #name = ''
+  /** What made ids begin with, as the beginning of a string token. */
+  #prefix: Buffer = Buffer.alloc(0)
   /** Names that have made ids, and of which file. */
   #users = new Map<string, string>()
 
@@ -32,37 +29,32 @@ export class RecordIds {
     this.#whole = wholePath
   }
 
+  /** Whether one member alone is the key, wherever it lies. */
+  get isNamed(): boolean {
+    return this.#rule.field !== undefined
+  }
+
   /** Whether finding the key moves the scanner. */
   get reachesInside(): boolean {
     return (this.#rule.field?.steps.length ?? 1) > 1
   }
 
-  /** Finds or makes the id of the row that the scanner has just read. */
-  of(scanner: JsonScanner, bytes: Buffer, place: RowPlace): void {
-    this.token.length = 0
-    const key = this.#mayHaveKey(scanner, bytes) ? this.#rule.find(scanner, bytes) : undefined
-    if (key !== undefined) this.token.append(bytes, key.start, key.end)
-    else this.token.append(Buffer.from(JSON.stringify(`${this.#nameOf(place)}:${place.row}`)))
+  /** Appends the key of the row that the scanner has just read; returns whether it has one. */
+  appendKey(out: ByteBuilder, scanner: JsonScanner, bytes: Buffer): boolean {
+    const key = this.#rule.find(scanner, bytes)
+    if (key !== undefined) out.append(bytes, key.start, key.end)
+    return key !== undefined
   }
 
-  /** The token of the same id as one of several samples: `"x#0"`. */
-  sample(id: Buffer, { start, end }: ValueRange, index: number): void {
-    const quoted = id[start] === QUOTE
-    this.token.length = 0
-    this.token.byte(QUOTE)
-    this.token.append(id, quoted ? start + 1 : start, quoted ? end - 1 : end)
-    this.token.append(Buffer.from(`#${index}"`))
+  /** Appends an id made from the row's place. */
+  appendMade(out: ByteBuilder, { file, row }: RowPlace): void {
+    if (file !== this.#file) this.#begin(file)
+    out.append(this.#prefix)
+    out.digits(row)
+    out.byte(QUOTE)
   }
 
-  /** Most data sets have no ids: one look spares the rule seven. */
-  #mayHaveKey(scanner: JsonScanner, bytes: Buffer): boolean {
-    if (this.#rule.field !== undefined) return true
-    this.#finder.look(scanner, bytes)
-    return this.#finder.found.some((index) => index >= 0)
-  }
-
-  #nameOf({ file }: RowPlace): string {
-    if (file === this.#file) return this.#name
+  #begin(file: string): void {
     const path = file === STDIN_NAME ? 'stdin' : file
     const name = (this.#whole ? path : basename(path)).replace(/\.(gz|zst)$/, '')
     const other = this.#users.get(name)
@@ -74,7 +66,22 @@ export class RecordIds {
     }
     this.#users.set(name, file)
     this.#file = file
-    this.#name = name
-    return name
+    this.#prefix = Buffer.from(JSON.stringify(`${name}:`).slice(0, -1))
   }
+}
+
+/** Appends the id at `start` to `end` as that of one of several samples: `"x#0"`. */
+export function appendSampleId(
+  out: ByteBuilder,
+  id: Buffer,
+  start: number,
+  end: number,
+  sample: number,
+): void {
+  const quoted = id[start] === QUOTE
+  out.byte(QUOTE)
+  out.append(id, quoted ? start + 1 : start, quoted ? end - 1 : end)
+  out.byte(HASH_SIGN)
+  out.digits(sample)
+  out.byte(QUOTE)
 }

@@ -24,7 +24,13 @@ export class RowReport {
   }
 
   /** @param bytes the row, kept until the next `settle`; undefined where there is none to keep */
-  reject(code: string, message: string, place: RowPlace, bytes: Buffer | undefined, rows = 1): void {
+  reject(
+    code: string,
+    message: string,
+    place: RowPlace,
+    bytes: Buffer | undefined,
+    rows = 1,
+  ): void {
     this.counts[code] = (this.counts[code] ?? 0) + rows
     const { file, row, offset } = place
     if (this.#file !== file) this.#begin(file)
@@ -61,7 +67,8 @@ export class RowReport {
   }
 
   #begin(file: string): void {
-    const where = this.#rejects === undefined ? '--rejects FILE keeps them' : `in ${this.#rejects.path}`
+    const where =
+      this.#rejects === undefined ? '--rejects FILE keeps them' : `in ${this.#rejects.path}`
     for (const [code, count] of Object.entries(this.#named)) {
       if (count <= NAMED || this.#context.report.verbose) continue
       const message = `${count - NAMED} more such rows (${where}; --verbose names them)`

@@ -53,12 +53,20 @@ export async function readRows(
 function parquetPath(operand: string, input: Input): string {
   const place = { file: input.name }
   if (input.compression !== undefined) {
-    throw new ToolError('parquet-compressed', `decompress the Parquet file first (${input.compression})`, { place })
+    throw new ToolError(
+      'parquet-compressed',
+      `decompress the Parquet file first (${input.compression})`,
+      { place },
+    )
   }
   if (operand === '-' || !input.stats.isFile()) {
-    throw new ToolError('parquet-pipe', 'Parquet is read from its end: name the file as an operand', {
-      place,
-    })
+    throw new ToolError(
+      'parquet-pipe',
+      'Parquet is read from its end: name the file as an operand',
+      {
+        place,
+      },
+    )
   }
   return operand
 }
@@ -76,7 +84,8 @@ async function readHead(reader: ByteReader): Promise<Buffer> {
       if (!(error instanceof ToolError) || error.exitCode !== EXIT.data) throw error
       break
     }
-    if (filled >= PARQUET_MAGIC.length && firstContent(head.subarray(0, filled)) !== undefined) break
+    if (filled >= PARQUET_MAGIC.length && firstContent(head.subarray(0, filled)) !== undefined)
+      break
   }
   return head.subarray(0, filled)
 }

@@ -56,7 +56,9 @@ function checkOptions({ sample, keep, seed }: ExtractOptions): void {
   }
   for (const name of keep) {
     if (WRITTEN.has(name)) {
-      throw usageError(`--keep ${name} cannot be: that member of the record is made by this command`)
+      throw usageError(
+        `--keep ${name} cannot be: that member of the record is made by this command`,
+      )
     }
   }
 }

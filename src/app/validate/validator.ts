@@ -1,85 +1,37 @@
-import type { Context } from '../cli/command.ts'
-import { type Field, findField, parseField } from '../core/field.ts'
+import type { Context } from '../../cli/command.ts'
 import {
   FILE_SENTENCES,
   fileKind,
+  hasBom,
   isConflictMarker,
   isConflictSeparator,
-} from '../core/file-kind.ts'
-import { LineJudge } from '../core/line-judge.ts'
-import { problemText } from '../core/problem-text.ts'
-import type { RemovedPiece } from '../core/removed-piece.ts'
-import { EXIT, type Place } from '../core/tool-error.ts'
-import { FdSink } from '../files/fd-sink.ts'
-import type { Input } from '../files/input.ts'
-import { RemovedFile } from '../files/removed-file.ts'
-import type { LineBlock } from '../streams/line-blocks.ts'
-import { forEachInput } from './inputs.ts'
-import { writeStats } from './stats.ts'
+} from '../../core/file-kind.ts'
+import { isBlankRange } from '../../core/json-problem.ts'
+import { LineJudge } from '../../core/line-judge.ts'
+import { problemText } from '../../core/problem-text.ts'
+import type { RemovedPiece } from '../../core/removed-piece.ts'
+import { EXIT, type Place } from '../../core/tool-error.ts'
+import type { FdSink } from '../../files/fd-sink.ts'
+import type { Input } from '../../files/input.ts'
+import type { RemovedFile } from '../../files/removed-file.ts'
+import type { LineBlock } from '../../streams/line-blocks.ts'
+import type { Finding, LineCheck } from './line-checks.ts'
+import type { ValidateOptions } from './options.ts'
 
 const NEWLINE = Buffer.from('\n')
-
-export interface ValidateOptions {
-  quiet: boolean
-  requireObject: boolean
-  require: string[]
-  allow: string[]
-  strict: boolean
-  minRecords: number
-  maxDepth: number
-  maxErrors: number | undefined
-  rejects: string | undefined
-  readSize: number | undefined
-  stats: string | undefined
-}
-
-/** The program of validate-jsonl: valid lines out, a message for each problem, the verdict. */
-export async function validate(
-  context: Context,
-  options: ValidateOptions,
-  operands: string[],
-): Promise<number> {
-  const out = new FdSink(context.stdout.fd, '<stdout>')
-  const rejects = options.rejects === undefined ? undefined : new RemovedFile(options.rejects)
-  const validator = new Validator(context, options, out, rejects)
-  let worst: number
-  try {
-    worst = await forEachInput(
-      context,
-      operands,
-      {
-        blockSize: options.readSize,
-        headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
-        outputs: [options.rejects, options.stats],
-      },
-      (input, blocks) => validator.file(input, blocks),
-    )
-    worst = Math.max(worst, validator.verdict())
-  } finally {
-    await rejects?.close()
-    await writeStats(context, options.stats, validator.counts)
-  }
-  return worst
-}
+const NONE: readonly Finding[] = []
 
 type Counts = Record<string, number>
 
-/** One problem as it is reported; `at` is an offset in the block, absent for the line as a whole. */
-interface Finding {
-  code: string
-  message: string
-  at?: number
-}
-
-class Validator {
+/** Judges line by line, passes the valid ones on and counts. */
+export class Validator {
   readonly counts = { lines: 0, valid: 0, invalid: 0, warnings: 0, problems: {} as Counts }
   #context: Context
   #options: ValidateOptions
   #out: FdSink
   #rejects: RemovedFile | undefined
   #judge: LineJudge
-  #required: Field[]
-  #needsObject: boolean
+  #checks: readonly LineCheck[]
   /** Bad lines of the block in work, for --rejects. */
   #pieces: RemovedPiece[] = []
   #inConflict = false
@@ -87,6 +39,7 @@ class Validator {
   constructor(
     context: Context,
     options: ValidateOptions,
+    checks: readonly LineCheck[],
     out: FdSink,
     rejects: RemovedFile | undefined,
   ) {
@@ -95,8 +48,7 @@ class Validator {
     this.#out = out
     this.#rejects = rejects
     this.#judge = new LineJudge({ maxDepth: options.maxDepth, allow: new Set(options.allow) })
-    this.#required = options.require.map(parseField)
-    this.#needsObject = options.requireObject || this.#required.length > 0
+    this.#checks = checks
   }
 
   /** Checks one file; the counts go on over files, line numbers begin anew. */
@@ -139,14 +91,16 @@ class Validator {
     judge.begin(bytes, end)
     for (let at = 0; at < end; line++) {
       const start = at
-      const clean = judge.line(start) && (!this.#needsObject || this.#hasFields(bytes, start))
+      const grammatical = judge.line(start)
+      const found = grammatical && this.#checks.length > 0 ? this.#check(bytes, start) : NONE
+      const clean = grammatical && found.length === 0
       at = judge.terminated ? judge.end + 1 : judge.end
       if (clean) continue
       if (keep) this.#out.add(bytes, keptFrom, start)
       keptFrom = at
       // The damage of the compression is the problem, and is reported as one.
       if (block.cut && !judge.terminated) break
-      this.#badLine(file, block, start, at, line)
+      this.#badLine(file, block, start, at, line, found)
       if (this.#enough()) {
         this.#count(line + 1 - firstLine)
         return line + 1
@@ -163,12 +117,20 @@ class Validator {
     this.counts.valid = this.counts.lines - this.counts.invalid
   }
 
-  #badLine(file: string, block: LineBlock, start: number, next: number, line: number): void {
+  #badLine(
+    file: string,
+    block: LineBlock,
+    start: number,
+    next: number,
+    line: number,
+    found: readonly Finding[],
+  ): void {
     this.counts.invalid++
-    const findings = this.#findings(block.bytes, start)
+    const findings = found.length > 0 ? found : this.#findings(block.bytes, start, line)
     for (const { code, message, at } of findings) {
       const column = at === undefined ? undefined : at - start + 1
-      this.#report({ code, message }, { file, line, ...(column !== undefined && { column }) })
+      const ofLine = { file, line, ...(column !== undefined && { column }) }
+      this.#report({ code, message }, code === 'conflict-marker' ? { file } : ofLine)
     }
     if (this.#rejects === undefined) return
     this.#pieces.push({
@@ -180,16 +142,16 @@ class Validator {
     })
   }
 
-  #findings(bytes: Buffer, start: number): Finding[] {
+  #findings(bytes: Buffer, start: number, line: number): Finding[] {
     const { end, problems } = this.#judge
     if (isConflictMarker(bytes, start, end)) {
       // One message for the file, however many conflicts it has.
-      if (this.counts.problems['conflict-marker'] !== undefined && this.#inConflict) return []
+      if (this.#inConflict) return []
       this.#inConflict = true
-      return [{ code: 'conflict-marker', message: FILE_SENTENCES['conflict-marker'] }]
+      const message = `${FILE_SENTENCES['conflict-marker']} (the first in line ${line})`
+      return [{ code: 'conflict-marker', message }]
     }
     if (this.#inConflict && isConflictSeparator(bytes, start, end)) return []
-    if (problems.length === 0) return this.#missing(bytes, start)
     return problems.map(({ code, at }) => ({
       code,
       message: problemText(code, bytes, at, end),
@@ -197,25 +159,12 @@ class Validator {
     }))
   }
 
-  /** Whether the line is an object that has the required fields. */
-  #hasFields(bytes: Buffer, start: number): boolean {
-    return this.#missing(bytes, start).length === 0
-  }
-
-  #missing(bytes: Buffer, start: number): Finding[] {
-    const scanner = this.#judge.scanner
-    const value = scanner.value(start)
-    if (bytes[value - 1] !== 0x7d) {
-      return [{ code: 'not-object', message: 'the value is no object' }]
-    }
-    const missing: Finding[] = []
-    for (const field of this.#required) {
-      if (findField(scanner, bytes, field) === undefined) {
-        missing.push({ code: 'missing-field', message: `the object has no field '${field.name}'` })
-      }
-      if (field.steps.length > 1) scanner.value(start)
-    }
-    return missing
+  #check(bytes: Buffer, start: number): Finding[] {
+    const { scanner, end } = this.#judge
+    const from = hasBom(bytes, start, end) ? start + 3 : start
+    if (isBlankRange(bytes, from, end)) return []
+    const line = { bytes, start: from, end, scanner }
+    return this.#checks.flatMap((check) => check(line))
   }
 
   #missingNewline(file: string, line: number): void {
@@ -224,14 +173,22 @@ class Validator {
     if (this.#options.strict) this.#report({ code: 'no-final-newline', message }, place)
     else {
       this.counts.warnings++
-      this.#context.report.warning(message, 'no-final-newline', place)
+      this.#say('warning', { code: 'no-final-newline', message }, place)
     }
     this.#out.add(NEWLINE, 0, 1)
   }
 
   #report({ code, message }: Finding, place?: Place): void {
     this.counts.problems[code] = (this.counts.problems[code] ?? 0) + 1
-    this.#context.report.error(message, code, place)
+    this.#say('error', { code, message }, place)
+  }
+
+  #say(severity: 'error' | 'warning', { code, message }: Finding, place?: Place): void {
+    const { report } = this.#context
+    if (!this.#options.json) report[severity](message, code, place)
+    else if (severity === 'error' || !this.#options.quiet) {
+      report.line(JSON.stringify({ severity, ...place, code, message }))
+    }
   }
 
   #enough(): boolean {

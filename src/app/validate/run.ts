@@ -1,0 +1,39 @@
+import type { Context } from '../../cli/command.ts'
+import { fileKind } from '../../core/file-kind.ts'
+import { FdSink } from '../../files/fd-sink.ts'
+import { RemovedFile } from '../../files/removed-file.ts'
+import { forEachInput } from '../inputs.ts'
+import { writeStats } from '../stats.ts'
+import { lineChecks } from './line-checks.ts'
+import type { ValidateOptions } from './options.ts'
+import { Validator } from './validator.ts'
+
+/** The program of validate-jsonl: valid lines out, a message for each problem, the verdict. */
+export async function validate(
+  context: Context,
+  options: ValidateOptions,
+  operands: string[],
+): Promise<number> {
+  const out = new FdSink(context.stdout.fd, '<stdout>')
+  const rejects = options.rejects === undefined ? undefined : new RemovedFile(options.rejects)
+  const checks = await lineChecks(options)
+  const validator = new Validator(context, options, checks, out, rejects)
+  let worst: number
+  try {
+    worst = await forEachInput(
+      context,
+      operands,
+      {
+        blockSize: options.readSize,
+        headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
+        outputs: [options.rejects, options.stats],
+      },
+      (input, blocks) => validator.file(input, blocks),
+    )
+    worst = Math.max(worst, validator.verdict())
+  } finally {
+    await rejects?.close()
+    await writeStats(context, options.stats, validator.counts)
+  }
+  return worst
+}

@@ -1,0 +1,129 @@
+import { isCompleted } from './completed.ts'
+import { textTurn, type Turn, TurnReader } from './conversation.ts'
+import { findMember, stringAt, type ValueRange } from './field.ts'
+import type { JsonScanner } from './json-scan.ts'
+import { KeyRule } from './key.ts'
+import { MemberFinder } from './member-finder.ts'
+
+const MEMBERS = [
+  'conversations',
+  'messages',
+  'prompt',
+  'text',
+  'response',
+  'finish_reason',
+  'model',
+  'usage',
+  'prompt_token_ids',
+  'token_ids',
+] as const
+const BODY = Buffer.from('body')
+const CHOICES = Buffer.from('choices')
+const MESSAGE = Buffer.from('message')
+const FINISH_REASON = Buffer.from('finish_reason')
+
+/** A record of answers, as byte ranges of its line. */
+export interface AnswerRecord extends ValueRange {
+  /** The token that names it. */
+  id: ValueRange | undefined
+  /** The whole conversation, the answer last. */
+  turns: Turn[]
+  /** The line is of OpenAI's batch form: it holds the answer without what was asked. */
+  isBatch: boolean
+  finishReason: string | undefined
+  model: ValueRange | undefined
+  usage: ValueRange | undefined
+  promptTokenIds: ValueRange | undefined
+  tokenIds: ValueRange | undefined
+}
+
+/** Reads what fanout-complete writes, batch output lines, and conversations of other tools. */
+export class AnswerReader {
+  #rule = new KeyRule()
+  #finder = new MemberFinder(MEMBERS)
+  #turns = new TurnReader()
+
+  /**
+   * Reads the record that the scanner has just read from `range`, an object.
+   *
+   * @returns `failed` for the trace of a failure, `no-conversation` for something else
+   * @throws RowProblem where a turn of the conversation is none
+   */
+  read(
+    scanner: JsonScanner,
+    bytes: Buffer,
+    range: ValueRange,
+  ): AnswerRecord | 'failed' | 'no-conversation' {
+    const finder = this.#finder
+    finder.look(scanner, bytes)
+    const value = (name: (typeof MEMBERS)[number]): ValueRange | undefined =>
+      finder.value(scanner, MEMBERS.indexOf(name))
+    const record: AnswerRecord = {
+      ...range,
+      id: this.#rule.find(scanner, bytes),
+      turns: [],
+      isBatch: false,
+      finishReason: stringAt(bytes, value('finish_reason')),
+      model: value('model'),
+      usage: value('usage'),
+      promptTokenIds: value('prompt_token_ids'),
+      tokenIds: value('token_ids'),
+    }
+    const conversation = value('conversations') ?? value('messages')
+    const response = value('response')
+    const prompt = value('prompt')
+    const text = value('text')
+    // The last look at the members: what follows moves the scanner.
+    if (!isCompleted(scanner, bytes)) return 'failed'
+    if (conversation !== undefined && bytes[conversation.start] === 0x5b) {
+      record.turns = this.#read(bytes, conversation)
+    } else if (response !== undefined && bytes[response.start] === 0x7b) {
+      record.isBatch = true
+      this.#readBatch(scanner, bytes, response, record)
+    } else if (prompt !== undefined && text !== undefined && bytes[text.start] === 0x22) {
+      record.turns = [textTurn(prompt, 'user'), textTurn(text, 'assistant')]
+    } else return 'no-conversation'
+    return record
+  }
+
+  #read(bytes: Buffer, range: ValueRange): Turn[] {
+    const turns: Turn[] = []
+    this.#turns.begin(bytes, range)
+    for (let turn = this.#turns.next(); turn !== undefined; turn = this.#turns.next()) {
+      turns.push(turn)
+    }
+    return turns
+  }
+
+  /** The first choice of a batch line's body. */
+  #readBatch(
+    scanner: JsonScanner,
+    bytes: Buffer,
+    response: ValueRange,
+    record: AnswerRecord,
+  ): void {
+    scanner.value(response.start)
+    const body = object(bytes, findMember(scanner, bytes, BODY))
+    if (body === undefined) return
+    scanner.value(body.start)
+    const choices = findMember(scanner, bytes, CHOICES)
+    if (choices === undefined || bytes[choices.start] !== 0x5b) return
+    const choice = { start: choices.start + 1, end: choices.end }
+    while (bytes[choice.start]! <= 0x20) choice.start++
+    if (object(bytes, choice) === undefined) return
+    scanner.value(choice.start)
+    record.finishReason = stringAt(bytes, findMember(scanner, bytes, FINISH_REASON))
+    const message = object(bytes, findMember(scanner, bytes, MESSAGE))
+    // A message alone reads like the only element of an array.
+    if (message !== undefined) record.turns = [this.#one(bytes, message)]
+  }
+
+  #one(bytes: Buffer, message: ValueRange): Turn {
+    this.#turns.begin(bytes, { start: message.start - 1, end: message.end })
+    return this.#turns.next()!
+  }
+}
+
+function object(bytes: Buffer, value: ValueRange | undefined): ValueRange | undefined {
+  return value !== undefined && bytes[value.start] === 0x7b ? value : undefined
+}

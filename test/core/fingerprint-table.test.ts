@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CompletedIndex } from '../../src/core/completed-index.ts'
+import { FingerprintTable } from '../../src/core/fingerprint-table.ts'
+import { KeyRule } from '../../src/core/key.ts'
+
+const rule = new KeyRule()
+const of = (key: string): Int32Array => rule.fingerprintOfText(key)
+
+test('holds what was put into it and nothing else, through many growths', () => {
+  const table = new FingerprintTable(2)
+  for (let i = 0; i < 200_000; i++) {
+    assert.equal(table.find(of(`k${i}`)), false)
+    table.insert(of(`k${i}`))
+    table.array[table.at] = i
+    table.array[table.at + 1] = ~i
+  }
+  assert.equal(table.size, 200_000)
+  for (let i = 0; i < 200_000; i++) {
+    assert.ok(table.find(of(`k${i}`)))
+    assert.equal(table.array[table.at], i)
+    assert.equal(table.array[table.at + 1], ~i)
+    assert.equal(table.find(of(`o${i}`)), false)
+  }
+})
+
+test('words of zero and fingerprints that meet in one place', () => {
+  const table = new FingerprintTable(1)
+  const words = [0, 1, -1]
+  const all = words.flatMap((a) =>
+    words.flatMap((b) => [2, 3].map((c) => new Int32Array([0, a, b, c]))),
+  )
+  for (const [index, fingerprint] of all.entries()) {
+    table.insert(fingerprint)
+    table.array[table.at] = index
+  }
+  for (const [index, fingerprint] of all.entries()) {
+    assert.ok(table.find(fingerprint))
+    assert.equal(table.array[table.at], index)
+  }
+})
+
+test('a key that is completed and repeated counts as completed; other content is a conflict', () => {
+  const index = new CompletedIndex(false)
+  index.complete(of('a'))
+  assert.equal(index.judge(of('a'), 1), 'completed')
+  assert.equal(index.judge(of('a'), 1), 'completed')
+  assert.equal(index.conflict, false)
+  assert.equal(index.judge(of('b'), 7), 'pass')
+  assert.equal(index.judge(of('b'), 7), 'repeated')
+  assert.equal(index.conflict, false)
+  assert.equal(index.judge(of('b'), 8), 'repeated')
+  assert.equal(index.conflict, true)
+  assert.equal(index.judge(of('c'), 8), 'pass')
+  assert.equal(index.conflict, false)
+})
+
+test('multiset: as many as are completed are held back', () => {
+  const index = new CompletedIndex(true)
+  index.complete(of('a'))
+  index.complete(of('a'))
+  const verdicts = [1, 2, 3, 4].map(() => index.judge(of('a'), 1))
+  assert.deepEqual(verdicts, ['completed', 'completed', 'pass', 'pass'])
+})

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { JsonScanner, PADDING } from '../../src/core/json-scan.ts'
+import { KEY_FIELDS, KeyRule, keyText, lineKey } from '../../src/core/key.ts'
+
+function keyOf(line: string, field?: string, completed = false): string | undefined {
+  const text = Buffer.from(line)
+  const bytes = Buffer.alloc(text.length + PADDING)
+  text.copy(bytes)
+  bytes[text.length] = 0x0a
+  const scanner = new JsonScanner()
+  scanner.use(bytes)
+  scanner.value(0)
+  const rule = new KeyRule(field)
+  const range = completed ? rule.findInCompleted(scanner, bytes) : rule.find(scanner, bytes)
+  if (range === undefined) return undefined
+  const { bytes: from, start, end } = keyText(bytes, range)
+  return Buffer.from(from.subarray(start, end)).toString()
+}
+
+test('the fields in their order', () => {
+  const expected = [
+    'custom_id',
+    'id',
+    'question_id',
+    'uuid',
+    'sample_id',
+    'conversation_id',
+    'index',
+  ]
+  assert.deepEqual([...KEY_FIELDS], expected)
+  for (const [at, field] of expected.entries()) {
+    const members = expected
+      .slice(at)
+      .reverse()
+      .map((name) => `"${name}":"${name}"`)
+    assert.equal(keyOf(`{${members.join(',')}}`), field)
+  }
+})
+
+test('only strings and numbers name a record', () => {
+  for (const value of ['null', 'true', 'false', '{}', '[]', '[1]']) {
+    assert.equal(keyOf(`{"custom_id":${value},"id":5}`), '5')
+    assert.equal(keyOf(`{"id":${value}}`), undefined)
+  }
+  assert.equal(keyOf('{"id":""}'), '')
+  assert.equal(keyOf('{"id":-0.50e+7}'), '-0.50e+7')
+  assert.equal(keyOf('{"prompt":"p"}'), undefined)
+})
+
+test('with a field of its own only that one counts', () => {
+  assert.equal(keyOf('{"id":1,"m":{"k":2}}', 'm.k'), '2')
+  assert.equal(keyOf('{"id":1,"m":{"k":{"x":3}}}', 'm.k'), undefined)
+  assert.equal(keyOf('{"id":1,"m":[{"k":2}]}', 'm.k'), undefined)
+  assert.equal(keyOf('{"m":{"k":1,"k":2},"m":{"k":3,"k":4}}', 'm.k'), '4')
+  assert.equal(keyOf('{"m":{"k":1},"m.k":9}', 'm.k'), '9')
+  const own =
+    '{"id":"a","status":"success","request_hash":"0123456789abcdef","input":{"m":{"x":1}}}'
+  assert.equal(keyOf(own, 'm.k', true), 'a')
+  assert.equal(keyOf(own.replace('"x":1', '"k":7'), 'm.k', true), '7')
+})
+
+test('the key of a line without one', () => {
+  const hash = (text: string): string =>
+    `sha256:${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
+  const line = Buffer.from(' \t{"a": "é"}\r')
+  assert.equal(lineKey(line, 0, line.length), hash('{"a": "é"}'))
+})

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Clock } from '../../src/core/clock.ts'
+import { Deadlines, type Watched } from '../../src/net/deadlines.ts'
+import { parseEndpoint } from '../../src/net/endpoint.ts'
+import { EventStream } from '../../src/net/event-stream.ts'
+
+/** A clock that a test turns by hand; sweeps come when the test says so. */
+class HandClock implements Clock {
+  time = 0
+  period = 0
+  now(): number {
+    return this.time
+  }
+  date(): number {
+    return this.time
+  }
+  after(): () => void {
+    return () => {}
+  }
+  every(ms: number): () => void {
+    this.period = ms
+    return () => {}
+  }
+}
+
+const BUDGETS = { connect: 10_000, firstToken: 60_000, idle: 30_000, total: 0 }
+
+function watched(
+  deadlines: Deadlines,
+  state: Partial<Watched> = {},
+): { request: Watched; expired: string[] } {
+  const expired: string[] = []
+  const now = deadlines.now()
+  const request = {
+    startedAt: now,
+    connected: false,
+    hasFirstToken: false,
+    lastByteAt: now,
+    stall: () => {},
+    expire: (code: string) => expired.push(code),
+    ...state,
+  } as Watched
+  deadlines.watch(request)
+  return { request, expired }
+}
+
+/** Lets time pass with a sweep at every turn, as a loop that is never late does. */
+function pass(clock: HandClock, deadlines: Deadlines, ms: number): void {
+  for (const end = clock.time + ms; clock.time < end; ) {
+    clock.time += clock.period
+    deadlines.sweep()
+  }
+}
+
+test('each budget in its phase, and not before its time', () => {
+  for (const [state, budget, code] of [
+    [{}, 10_000, 'connect-timeout'],
+    [{ connected: true }, 60_000, 'first-token-timeout'],
+    [{ connected: true, hasFirstToken: true }, 30_000, 'idle-timeout'],
+  ] as const) {
+    const clock = new HandClock()
+    const deadlines = new Deadlines(clock, BUDGETS)
+    const { expired } = watched(deadlines, state)
+    pass(clock, deadlines, budget)
+    assert.deepEqual(expired, [])
+    pass(clock, deadlines, clock.period)
+    assert.equal(expired[0], code)
+  }
+})
+
+test('time in which nobody swept does not count, however often and long', () => {
+  const clock = new HandClock()
+  const deadlines = new Deadlines(clock, { ...BUDGETS, total: 100_000 })
+  const { expired } = watched(deadlines, { connected: true, hasFirstToken: true })
+  for (let i = 0; i < 20; i++) {
+    clock.time += 3_600_000
+    deadlines.sweep()
+    pass(clock, deadlines, 1000)
+  }
+  assert.deepEqual(expired, [])
+  pass(clock, deadlines, 15_000)
+  assert.equal(expired[0], 'idle-timeout')
+})
+
+test('a fast clock is swept less often in its own time, never more than a timer can', () => {
+  const clock = new HandClock()
+  new Deadlines(clock, BUDGETS, 3000)
+  assert.ok(clock.period / 3000 >= 10, 'milliseconds of wall time between two sweeps')
+})
+
+test('server-sent events, wherever the chunks are cut', () => {
+  const text =
+    ': hi\r\n\r\ndata: {"a":"é😀"}\n\ndata:two\ndata: lines\n\nevent: x\r\ndata: 3\r\n\r\ndata: [DONE]\n\ndata: late'
+  const bytes = Buffer.from(text)
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const data: string[] = []
+    const stream = new EventStream((event) => data.push(event))
+    stream.feed(bytes.subarray(0, cut))
+    stream.feed(bytes.subarray(cut))
+    stream.end()
+    assert.deepEqual(data, ['{"a":"é😀"}', 'two\nlines', '3', 'late'], `cut at ${cut}`)
+    assert.equal(stream.done, true)
+  }
+})
+
+test('base URLs as people write them', () => {
+  const of = (url: string): string[] => {
+    const { origin, basePath, healthPath } = parseEndpoint(url)
+    return [origin, basePath, healthPath]
+  }
+  assert.deepEqual(of('http://h:8000/v1'), ['http://h:8000', '/v1', '/health'])
+  assert.deepEqual(of('https://h/a/v1//'), ['https://h', '/a/v1', '/a/health'])
+  assert.deepEqual(of('http://[::1]:8000'), ['http://[::1]:8000', '', '/health'])
+  for (const wrong of ['h:8000/v1', 'ftp://h', '', 'http://u:p@h/']) {
+    assert.throws(() => parseEndpoint(wrong), /--url/)
+  }
+})
