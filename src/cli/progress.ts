@@ -33,7 +33,9 @@ export interface ProgressOptions {
 const REDRAW_EVERY = 200
 /** Rates are over about this many milliseconds. */
 const RATE_WINDOW = 30_000
+/** The numbers go before the picture where there is not room for both. */
 const BAR_WIDTH = 20
+const NARROWEST_BAR = 5
 
 /** Shows how a run goes: a bar on a terminal, else a line now and then. */
 export class Progress {
@@ -95,11 +97,9 @@ export class Progress {
     const first = this.#samples[0]!
     const seconds = Math.max(0.001, (now - first.at) / 1000)
     const rate = (done - first.done) / seconds
-    const share = total ? Math.min(1, done / total) : 0
-    const filled = Math.round(share * BAR_WIDTH)
     const eta = total && rate > 0 ? formatDuration(((total - done) / rate) * 1000) : '?'
-    const parts = [
-      `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${done}/${total ?? '?'}`,
+    const text = [
+      `${done}/${total ?? '?'}`,
       `${errors} failed`,
       `${retries} retried`,
       `${rate.toFixed(1)} req/s`,
@@ -107,7 +107,17 @@ export class Progress {
       `${inFlight} in flight`,
       waiting === undefined ? `ETA ${eta}` : `waiting: ${waiting}`,
       ...(pace === undefined ? [] : [pace]),
-    ]
-    return parts.join(', ').slice(0, Math.max(20, columns() - 1))
+    ].join(', ')
+    const room = Math.max(20, columns() - 1)
+    const share = total ? Math.min(1, done / total) : 0
+    return (picture(share, room - text.length) + text).slice(0, room)
   }
+}
+
+/** The bar in at most so many columns, its space included; none where it would tell nothing. */
+function picture(share: number, room: number): string {
+  const width = Math.min(BAR_WIDTH, room - 3)
+  if (width < NARROWEST_BAR) return ''
+  const filled = Math.round(share * width)
+  return `[${'#'.repeat(filled)}${'.'.repeat(width - filled)}] `
 }

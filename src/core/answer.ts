@@ -223,8 +223,9 @@ function parseObject(text: string): Body | undefined {
   }
 }
 
-/** The beginning of a text, for a message. */
+/** The beginning of a text, for a message; of an HTML page its title. */
 export function excerpt(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
+  const title = text.startsWith('<') ? /<title>([^<]+)<\/title>/i.exec(text)?.[1] : undefined
+  const line = (title === undefined ? text : `an HTML page, ${title}`).replace(/\s+/g, ' ').trim()
   return line.length > 200 ? `${line.slice(0, 200)}…` : line
 }

@@ -14,7 +14,7 @@ export interface Turn extends ValueRange {
   content: ValueRange | undefined
   /** The turn is a message of the OpenAI API as it stands, and can be sent byte for byte. */
   sendable: boolean
-  /** The keys and values of other members that servers know; of a sendable turn, none are listed. */
+  /** The keys and values of other members that servers know, reasoning not among them. */
   others: ValueRange[]
   /** The first text of reasoning that is not empty, under whichever name. */
   reasoning: ValueRange | undefined
@@ -128,7 +128,7 @@ export class TurnReader {
       role: SPELLINGS[spelling]![1],
       content: content && bytes[content.start] !== 0x6e ? content : undefined,
       sendable: ofServers && spelling < API_SPELLINGS,
-      others: ofServers ? NO_OTHERS : this.#others(),
+      others: scanner.memberCount > 2 ? this.#others() : NO_OTHERS,
       ...this.#reasoning(),
       toolCalls: finder.value(scanner, TOOL_CALLS),
     }
@@ -158,7 +158,7 @@ export class TurnReader {
   #others(): ValueRange[] {
     const { members } = this.#scanner
     const others: ValueRange[] = []
-    for (let wanted = OTHER; wanted < THINKING; wanted++) {
+    for (let wanted = OTHER; wanted < REASONING; wanted++) {
       const at = this.#finder.found[wanted]! * MEMBER_STRIDE
       if (at >= 0) others.push({ start: members[at]!, end: members[at + 3]! })
     }

@@ -14,7 +14,6 @@ export interface MessageStyle {
 }
 
 const COMMA = 0x2c
-const COLON = 0x3a
 const QUOTE = 0x22
 const CLOSE_BRACE = 0x7d
 const NULL = Buffer.from('null')
@@ -25,7 +24,6 @@ const ROLES: Record<Role, Buffer> = {
   assistant: Buffer.from('{"role":"assistant"'),
   tool: Buffer.from('{"role":"tool"'),
 }
-const REASONING_KEYS = REASONING_MEMBERS.map((name) => Buffer.from(JSON.stringify(name)))
 
 /** Writes messages in a trainer's style; what is in it already passes byte for byte. */
 export class MessageWriter {
@@ -64,7 +62,10 @@ export class MessageWriter {
       out.append(this.#reasoningHead)
       out.append(bytes, reasoning.start, reasoning.end)
     }
-    this.#others(out, bytes, turn)
+    for (const { start, end } of turn.others) {
+      out.byte(COMMA)
+      out.append(bytes, start, end)
+    }
     out.byte(CLOSE_BRACE)
   }
 
@@ -83,20 +84,6 @@ export class MessageWriter {
     if (content !== undefined) out.append(bytes, content.start + 1, content.end - 1)
     out.byte(QUOTE)
   }
-
-  #others(out: ByteBuilder, bytes: Buffer, turn: Turn): void {
-    for (const { start, end } of turn.others) {
-      if (REASONING_KEYS.some((key) => isKey(bytes, start, key))) continue
-      out.byte(COMMA)
-      out.append(bytes, start, end)
-    }
-  }
-}
-
-/** Whether the member at `start` has this key. */
-function isKey(bytes: Buffer, start: number, key: Buffer): boolean {
-  for (let at = 0; at < key.length; at++) if (bytes[start + at] !== key[at]) return false
-  return bytes[start + key.length] === COLON || bytes[start + key.length] === 0x20
 }
 
 /** A text as it stands inside a string token. */

@@ -17,12 +17,18 @@ export const LEFT_OUT = {
 
 export type LeftOutCode = keyof typeof LEFT_OUT
 
-/** What all trainers want: an answer that is one, and a user who speaks first. */
-export function ruleOfAll(bytes: Buffer, turns: readonly Turn[]): LeftOutCode | undefined {
+/** An answer that is one: text, parts or tool calls. */
+export function ruleOfAnswer(bytes: Buffer, turns: readonly Turn[]): LeftOutCode | undefined {
   const answer = turns.at(-1)
   if (answer?.role !== 'assistant') return 'no-answer'
-  if (isEmptyContent(bytes, answer.content) && !hasToolCalls(bytes, answer)) return 'empty-answer'
-  return turns.find(({ role }) => role !== 'system')?.role === 'user' ? undefined : 'roles'
+  const isEmpty = isEmptyContent(bytes, answer.content) && !hasToolCalls(bytes, answer)
+  return isEmpty ? 'empty-answer' : undefined
+}
+
+/** What all trainers want: an answer, and a user who speaks first. */
+export function ruleOfConversation(bytes: Buffer, turns: readonly Turn[]): LeftOutCode | undefined {
+  const first = turns.find(({ role }) => role !== 'system')
+  return ruleOfAnswer(bytes, turns) ?? (first?.role === 'user' ? undefined : 'roles')
 }
 
 /**
@@ -30,6 +36,8 @@ export function ruleOfAll(bytes: Buffer, turns: readonly Turn[]): LeftOutCode | 
  * every content a text that is not empty.
  */
 export function ruleOfText(bytes: Buffer, turns: readonly Turn[]): LeftOutCode | undefined {
+  const flaw = ruleOfAnswer(bytes, turns)
+  if (flaw !== undefined) return flaw
   let expected: Turn['role'] = 'user'
   let begun = false
   for (const { role, content } of turns) {

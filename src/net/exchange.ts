@@ -75,6 +75,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #collector = new AnswerCollector()
   #chunks: Buffer[] = []
   #length = 0
+  #silenceBefore = 0
   #decoder: BodyDecoder | undefined
   #firstTokenAt: number | undefined
 
@@ -108,7 +109,10 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   ): void {
     this.#status = status
     this.#headers = headers
-    this.lastByteAt = this.#context.deadlines.now()
+    const now = this.#context.deadlines.now()
+    // A proxy that gives up answers itself, after its silence.
+    if (status >= 500) this.#silenceBefore = now - this.lastByteAt
+    this.lastByteAt = now
     this.#context.connection.used = true
     this.#context.onHeaders(headers)
     const type = headers['content-type']
@@ -256,7 +260,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   #silence(): number {
-    return this.#context.deadlines.now() - this.lastByteAt
+    return Math.max(this.#silenceBefore, this.#context.deadlines.now() - this.lastByteAt)
   }
 
   #timing(): Timing {
