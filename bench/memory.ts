@@ -66,7 +66,9 @@ async function fanout(reporter: Reporter, workshop: Workshop): Promise<void> {
 
 /** The server's peak after so many requests, its answers short and its clock fast. */
 async function simulator(reporter: Reporter, workshop: Workshop): Promise<void> {
-  const options = ['--port', '0', '--model', 'm', '-q', '--speed', '1000', '--mean-tokens', '20']
+  // The clock is fast for idle connections too: they must outlive the run.
+  const clock = ['--speed', '1000', '--keep-alive', '1000000s']
+  const options = ['--port', '0', '--model', 'm', '-q', '--mean-tokens', '20', ...clock]
   const peaks: number[] = []
   const counts = [SIMULATED[0], Math.max(SIMULATED[0], workshop.scaled(SIMULATED[1]))]
   for (const count of counts) {

@@ -76,6 +76,22 @@ function machine(): string {
   return `Node ${process.version}, ${availableParallelism()} x ${cpu}, load ${load.toFixed(2)}${busy}`
 }
 
+/** A benchmark that breaks down is told as such, and the others go on. */
+async function attempt(
+  benchmark: Benchmark,
+  reporter: Reporter,
+  workshop: Workshop,
+): Promise<void> {
+  try {
+    await benchmark.run(reporter, workshop)
+  } catch (error) {
+    if (workshop.signal.aborted) throw error
+    reporter.skip(benchmark.name, 'it broke down, see above')
+    process.stderr.write(`${String(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
 async function run(benchmarks: readonly Benchmark[]): Promise<void> {
   const breakOff = new AbortController()
   // Not once: `timeout` sends its signal to the process and again to its group.
@@ -94,7 +110,7 @@ async function run(benchmarks: readonly Benchmark[]): Promise<void> {
   try {
     for (const benchmark of benchmarks) {
       reporter.begin(benchmark.name, benchmark.summary)
-      await benchmark.run(reporter, workshop)
+      await attempt(benchmark, reporter, workshop)
     }
   } catch (error) {
     if (!breakOff.signal.aborted) throw error

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { Context } from '../../cli/command.ts'
 import { type AnswerRecord, AnswerReader } from '../../core/answer-record.ts'
 import { contentLength, type Turn } from '../../core/conversation.ts'
 import { type ExportForm, type ExportRow, FORMS } from '../../core/export-form.ts'
@@ -80,7 +79,7 @@ export class Exporter {
 
   /** Writes the record's rows; returns why there are none. */
   #export(bytes: Buffer, record: AnswerRecord): LeftOutCode | undefined {
-    const why = record === undefined ? 'roles' : this.#flaw(bytes, record)
+    const why = this.#flaw(bytes, record)
     if (why !== undefined) return why
     const id = idToken(bytes, record)
     const output = this.#outputOf(bytes, record, id)

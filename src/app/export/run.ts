@@ -56,7 +56,13 @@ async function openOutputs(
     return form === 'parquet' ? ParquetOutput.create(file) : new LinesOutput(file.fd, file)
   }
   const train = await open(names[0])
-  return { train, eval: names[1] === undefined ? undefined : await open(names[1]) }
+  if (names[1] === undefined) return { train, eval: undefined }
+  try {
+    return { train, eval: await open(names[1]) }
+  } catch (error) {
+    train.discard()
+    throw error
+  }
 }
 
 /** Reads lines as records, and names those that are none. */

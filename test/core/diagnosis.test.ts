@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Diagnosis, type Finding, type Snapshot } from '../../src/core/diagnosis.ts'
+import type { Failure } from '../../src/core/failure.ts'
+
+function told(diagnosis: Diagnosis, failures: Partial<Failure>[]): Finding[] {
+  return failures.flatMap((failure) => {
+    diagnosis.request()
+    return diagnosis.failure({ code: 'closed', message: '', retryable: true, ...failure })
+  })
+}
+
+const calm: Snapshot = {
+  now: 0,
+  open: 10,
+  unstarted: 2,
+  longestWait: 1000,
+  loopBusy: 0.2,
+  outputBacklog: 0,
+}
+
+describe('one cause behind many failures is named once', () => {
+  test('cuts at one age are a proxy, by its name where the age is known', () => {
+    for (const [seconds, who] of [
+      [50, 'HAProxy'],
+      [60, 'nginx'],
+      [100, 'Cloudflare'],
+      [120, 'Cloudflare tunnel'],
+      [300, 'GCP'],
+    ] as const) {
+      const cuts = Array.from({ length: 9 }, (_, i) => ({ silenceMs: seconds * 1000 + i * 20 }))
+      const findings = told(new Diagnosis(), cuts)
+      assert.equal(findings.length, 1)
+      assert.equal(findings[0]?.code, 'proxy-cut')
+      assert.match(findings[0]?.message ?? '', new RegExp(`about ${seconds} s.*${who}`))
+    }
+  })
+
+  test('an age that no known proxy has is told too', () => {
+    const findings = told(
+      new Diagnosis(),
+      Array.from({ length: 6 }, () => ({ silenceMs: 45_000 })),
+    )
+    assert.match(findings[0]?.message ?? '', /about 45 s/)
+  })
+
+  test('cuts at all ages, and cuts while data flowed, are none', () => {
+    const scattered = Array.from({ length: 40 }, (_, i) => ({ silenceMs: 6000 + 3000 * i }))
+    const quick = Array.from({ length: 40 }, () => ({ silenceMs: 20 }))
+    assert.deepEqual(told(new Diagnosis(), [...scattered, ...quick]), [])
+  })
+
+  test('many 429, and only many', () => {
+    const limited = { code: 'http-429', httpStatus: 429 }
+    assert.deepEqual(told(new Diagnosis(), Array(5).fill(limited)), [])
+    const findings = told(new Diagnosis(), Array(30).fill(limited))
+    assert.deepEqual(
+      findings.map(({ code }) => code),
+      ['rate-limited'],
+    )
+  })
+
+  test('connections found closed, and file descriptors', () => {
+    const findings = told(new Diagnosis(), [
+      ...Array(30).fill({ stale: true }),
+      ...Array(3).fill({ code: 'descriptors' }),
+    ])
+    assert.deepEqual(
+      findings.map(({ code }) => code),
+      ['idle-close', 'descriptors'],
+    )
+  })
+
+  test('requests that all wait although few are open: the server works for others', () => {
+    const diagnosis = new Diagnosis()
+    assert.deepEqual(diagnosis.look(calm), [])
+    assert.deepEqual(diagnosis.look({ ...calm, unstarted: 10, longestWait: 30_000 }), [])
+    const queued = { ...calm, unstarted: 10, longestWait: 61_000 }
+    assert.equal(diagnosis.look(queued)[0]?.code, 'queued-by-others')
+    assert.deepEqual(diagnosis.look(queued), [])
+  })
+
+  test('a client that is the bottleneck, once it lasts', () => {
+    const diagnosis = new Diagnosis()
+    const busy = { ...calm, loopBusy: 0.99, outputBacklog: 1e8 }
+    assert.deepEqual(diagnosis.look(busy), [])
+    const codes = diagnosis.look(busy).map(({ code }) => code)
+    assert.deepEqual(codes, ['client-busy', 'slow-output'])
+  })
+})
