@@ -26,8 +26,11 @@ export function retryDelay(
   retryAfter: number | undefined,
   random: () => number,
 ): number {
-  if (retryAfter !== undefined) return retryAfter * (1 + 0.1 * random())
-  return random() * Math.min(settings.cap, settings.base * 2 ** (attempt - 1))
+  const backoff = random() * Math.min(settings.cap, settings.base * 2 ** (attempt - 1))
+  if (retryAfter === undefined) return backoff
+  // `Retry-After: 0` to a thousand requests must not bring a thousand back at once.
+  if (retryAfter < settings.base) return Math.max(retryAfter, backoff)
+  return retryAfter * (1 + 0.1 * random())
 }
 
 type Headers = Record<string, string | string[] | undefined>

@@ -84,8 +84,11 @@ function read(path: string): Holder | undefined {
 /** Removes a stale lock, unless somebody else has taken it over since. */
 function remove(path: string, holder: Holder): void {
   const now = read(path)
-  if (now !== undefined && now.host === holder.host && now.pid === holder.pid) {
+  if (now === undefined || now.host !== holder.host || now.pid !== holder.pid) return
+  try {
     rmSync(path, { force: true })
+  } catch (error) {
+    throw ioError(error, path, 'remove the stale lock')
   }
 }
 

@@ -21,10 +21,10 @@ export function parseEndpoint(url: string): Endpoint {
   try {
     parsed = new URL(url)
   } catch {
-    throw usageError(`--url takes a URL such as http://127.0.0.1:8000/v1, not '${url}'`)
+    throw usageError(`--url takes a URL such as http://127.0.0.1:8000/v1, not '${shown(url)}'`)
   }
   if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') {
-    throw usageError(`--url takes an http or https URL, not '${url}'`)
+    throw usageError(`--url takes an http or https URL, not '${shown(url)}'`)
   }
   if (parsed.username !== '' || parsed.password !== '') {
     throw usageError('--url holds a password: give secrets in $OPENAI_API_KEY or --header-file')
@@ -36,6 +36,11 @@ export function parseEndpoint(url: string): Endpoint {
     basePath,
     healthPath: `${basePath.replace(/\/v1$/, '')}/health`,
   }
+}
+
+/** A URL without the password that it may hold. */
+function shown(url: string): string {
+  return url.replace(/[^/@]*@/, '***@')
 }
 
 /** A server that cannot be used as it was asked for; the run ends, exit code 2. */
