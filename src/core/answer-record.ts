@@ -1,6 +1,6 @@
 import { isCompleted } from './completed.ts'
 import { textTurn, type Turn, TurnReader } from './conversation.ts'
-import { findMember, stringAt, type ValueRange } from './field.ts'
+import { findMember, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
 import { KeyRule } from './key.ts'
 import { MemberFinder } from './member-finder.ts'
@@ -16,7 +16,12 @@ const MEMBERS = [
   'usage',
   'prompt_token_ids',
   'token_ids',
+  'status',
+  'error',
 ] as const
+type Member = (typeof MEMBERS)[number]
+const PLACES = Object.fromEntries(MEMBERS.map((name, place) => [name, place])) as Record<Member, number>
+const SUCCESS = Buffer.from('"success"')
 const BODY = Buffer.from('body')
 const CHOICES = Buffer.from('choices')
 const MESSAGE = Buffer.from('message')
@@ -30,7 +35,8 @@ export interface AnswerRecord extends ValueRange {
   turns: Turn[]
   /** The line is of OpenAI's batch form: it holds the answer without what was asked. */
   isBatch: boolean
-  finishReason: string | undefined
+  /** The token of why the answer ended. */
+  finishReason: ValueRange | undefined
   model: ValueRange | undefined
   usage: ValueRange | undefined
   promptTokenIds: ValueRange | undefined
@@ -56,34 +62,40 @@ export class AnswerReader {
   ): AnswerRecord | 'failed' | 'no-conversation' {
     const finder = this.#finder
     finder.look(scanner, bytes)
-    const value = (name: (typeof MEMBERS)[number]): ValueRange | undefined =>
-      finder.value(scanner, MEMBERS.indexOf(name))
     const record: AnswerRecord = {
-      ...range,
+      start: range.start,
+      end: range.end,
       id: this.#rule.find(scanner, bytes),
       turns: [],
       isBatch: false,
-      finishReason: stringAt(bytes, value('finish_reason')),
-      model: value('model'),
-      usage: value('usage'),
-      promptTokenIds: value('prompt_token_ids'),
-      tokenIds: value('token_ids'),
+      finishReason: finder.value(PLACES.finish_reason),
+      model: finder.value(PLACES.model),
+      usage: finder.value(PLACES.usage),
+      promptTokenIds: finder.value(PLACES.prompt_token_ids),
+      tokenIds: finder.value(PLACES.token_ids),
     }
-    const conversation = value('conversations') ?? value('messages')
-    const response = value('response')
-    const prompt = value('prompt')
-    const text = value('text')
-    // The last look at the members: what follows moves the scanner.
-    if (!isCompleted(scanner, bytes)) return 'failed'
+    if (!this.#isSuccess(bytes) && !isCompleted(scanner, bytes)) return 'failed'
+    const conversation = finder.value(PLACES.conversations) ?? finder.value(PLACES.messages)
+    const response = object(bytes, finder.value(PLACES.response))
+    const prompt = finder.value(PLACES.prompt)
+    const text = finder.value(PLACES.text)
     if (conversation !== undefined && bytes[conversation.start] === 0x5b) {
       record.turns = this.#read(bytes, conversation)
-    } else if (response !== undefined && bytes[response.start] === 0x7b) {
+    } else if (response !== undefined) {
       record.isBatch = true
       this.#readBatch(scanner, bytes, response, record)
     } else if (prompt !== undefined && text !== undefined && bytes[text.start] === 0x22) {
       record.turns = [textTurn(prompt, 'user'), textTurn(text, 'assistant')]
     } else return 'no-conversation'
     return record
+  }
+
+  /** The usual record of a success, for which the rule of what is completed need not be asked. */
+  #isSuccess(bytes: Buffer): boolean {
+    const finder = this.#finder
+    if (finder.has(PLACES.error) || finder.has(PLACES.response)) return false
+    const status = finder.value(PLACES.status)
+    return status !== undefined && bytes.subarray(status.start, status.end).equals(SUCCESS)
   }
 
   #read(bytes: Buffer, range: ValueRange): Turn[] {
@@ -112,7 +124,7 @@ export class AnswerReader {
     while (bytes[choice.start]! <= 0x20) choice.start++
     if (object(bytes, choice) === undefined) return
     scanner.value(choice.start)
-    record.finishReason = stringAt(bytes, findMember(scanner, bytes, FINISH_REASON))
+    record.finishReason = findMember(scanner, bytes, FINISH_REASON)
     const message = object(bytes, findMember(scanner, bytes, MESSAGE))
     // A message alone reads like the only element of an array.
     if (message !== undefined) record.turns = [this.#one(bytes, message)]

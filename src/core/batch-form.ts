@@ -31,7 +31,9 @@ export function batchAnswer(out: ByteBuilder, row: ExportRow, messages: MessageW
   value(record.model)
   text(',"choices":[{"index":0,"message":')
   messages.write(out, bytes, turns.at(-1)!)
-  text(`,"logprobs":null,"finish_reason":${JSON.stringify(record.finishReason ?? null)}}],"usage":`)
+  text(',"logprobs":null,"finish_reason":')
+  value(record.finishReason)
+  text('}],"usage":')
   value(record.usage)
   text('}},"error":null}\n')
   return undefined

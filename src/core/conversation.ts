@@ -1,7 +1,7 @@
 import type { ValueRange } from './field.ts'
-import { JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
 import { MemberFinder } from './member-finder.ts'
 import { RowProblem } from './row-problem.ts'
+import { skipString } from './skip-value.ts'
 import { WordTable } from './word-table.ts'
 
 /** Who speaks, in the words of the OpenAI API. */
@@ -74,16 +74,14 @@ const MEMBERS = [
  * ShareGPT's `from` and `value`, OpenAI's `role` and `content`, or plain texts that alternate.
  */
 export class TurnReader {
-  #scanner = new JsonScanner()
   #finder = new MemberFinder(MEMBERS)
   #roles = new WordTable(SPELLINGS.map(([spelling]) => spelling))
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
   #index = 0
 
-  /** Begins with the array in `range`, which the one scanner has found to be JSON. */
+  /** Begins with the array in `range`, which a scanner has found to be JSON. */
   begin(bytes: Buffer, range: ValueRange): void {
-    this.#scanner.use(bytes)
     this.#bytes = bytes
     this.#at = skipBlank(bytes, range.start + 1)
     this.#index = 0
@@ -98,39 +96,42 @@ export class TurnReader {
     const bytes = this.#bytes
     const start = this.#at
     if (bytes[start] === 0x5d) return undefined
-    const end = this.#scanner.value(start)
-    this.#at = skipBlank(bytes, end)
-    if (bytes[this.#at] === 0x2c) this.#at = skipBlank(bytes, this.#at + 1)
     const index = this.#index++
     if (bytes[start] === 0x22) {
+      const end = skipString(bytes, start)
+      this.#goOn(end)
       return textTurn({ start, end }, index % 2 === 0 ? 'user' : 'assistant')
     }
     if (bytes[start] !== 0x7b) throw new RowProblem('bad-turn', `turn ${index + 1} is no object`)
+    const end = this.#finder.read(bytes, start)
+    this.#goOn(end)
     return this.#turn(start, end)
+  }
+
+  #goOn(end: number): void {
+    this.#at = skipBlank(this.#bytes, end)
+    if (this.#bytes[this.#at] === 0x2c) this.#at = skipBlank(this.#bytes, this.#at + 1)
   }
 
   #turn(start: number, end: number): Turn {
     const bytes = this.#bytes
-    const scanner = this.#scanner
     const finder = this.#finder
-    finder.look(scanner, bytes)
-    const role = finder.value(scanner, ROLE) ?? finder.value(scanner, FROM)
+    const role = finder.value(ROLE) ?? finder.value(FROM)
     const spelling = role === undefined ? -1 : this.#roles.indexOf(bytes, role.start, role.end)
     if (spelling < 0) throw this.#roleProblem(role)
-    const own = finder.value(scanner, CONTENT)
-    const content = own ?? finder.value(scanner, VALUE)
-    const { found } = finder
+    const own = finder.value(CONTENT)
+    const content = own ?? finder.value(VALUE)
     const ofServers =
-      finder.others === 0 && found[FROM]! < 0 && found[VALUE]! < 0 && found[THINKING]! < 0
+      finder.others === 0 && !finder.has(FROM) && !finder.has(VALUE) && !finder.has(THINKING)
     return {
       start,
       end,
       role: SPELLINGS[spelling]![1],
       content: content && bytes[content.start] !== 0x6e ? content : undefined,
       sendable: ofServers && spelling < API_SPELLINGS,
-      others: scanner.memberCount > 2 ? this.#others() : NO_OTHERS,
+      others: finder.count > 2 ? this.#others() : NO_OTHERS,
       ...this.#reasoning(),
-      toolCalls: finder.value(scanner, TOOL_CALLS),
+      toolCalls: finder.value(TOOL_CALLS),
     }
   }
 
@@ -138,7 +139,7 @@ export class TurnReader {
     let reasoning: ValueRange | undefined
     let reasoningNames = 0
     for (let index = 0; index < REASONING_MEMBERS.length; index++) {
-      const value = this.#finder.value(this.#scanner, REASONING + index)
+      const value = this.#finder.value(REASONING + index)
       if (value === undefined) continue
       reasoningNames |= 1 << index
       const isText = this.#bytes[value.start] === 0x22 && value.end - value.start > 2
@@ -156,11 +157,10 @@ export class TurnReader {
   }
 
   #others(): ValueRange[] {
-    const { members } = this.#scanner
     const others: ValueRange[] = []
     for (let wanted = OTHER; wanted < REASONING; wanted++) {
-      const at = this.#finder.found[wanted]! * MEMBER_STRIDE
-      if (at >= 0) others.push({ start: members[at]!, end: members[at + 3]! })
+      const member = this.#finder.member(wanted)
+      if (member !== undefined) others.push(member)
     }
     return others
   }

@@ -1,48 +1,101 @@
 import type { ValueRange } from './field.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
+import { skipString, skipValue } from './skip-value.ts'
 import { WordTable } from './word-table.ts'
 
+const COMMA = 0x2c
+const COLON = 0x3a
+const CLOSE_BRACE = 0x7d
+
 /**
- * Finds several members of a record in one pass over its keys, where looking for them one by one
+ * Finds several members of an object in one pass over its keys, where looking for them one by one
  * would cost more than scanning a short record. Of a member given twice the last one counts.
  */
 export class MemberFinder {
-  /** The scanner's index of each wanted member in the last record; -1 where it has none. */
-  readonly found: Int32Array
-  /** How many members of the last record were not wanted. */
+  /** How many members the last object has, and how many of them were not wanted. */
+  count = 0
   others = 0
   #names: WordTable
+  /** By place in the list of names: where the key begins (-1: there is none), the value, its end. */
+  #keys: Int32Array
+  #starts: Int32Array
+  #ends: Int32Array
 
   constructor(names: readonly string[]) {
     this.#names = new WordTable(names)
-    this.found = new Int32Array(names.length)
+    this.#keys = new Int32Array(names.length)
+    this.#starts = new Int32Array(names.length)
+    this.#ends = new Int32Array(names.length)
   }
 
-  /** Looks at the record that the scanner has just read. */
+  /** Looks at the object that the scanner has just read. */
   look(scanner: JsonScanner, bytes: Buffer): void {
     const { members, memberCount } = scanner
-    const { found } = this
-    for (let wanted = 0; wanted < found.length; wanted++) found[wanted] = -1
-    this.others = 0
+    this.#begin()
     for (let index = 0; index < memberCount; index++) {
       const at = index * MEMBER_STRIDE
-      const wanted = this.#names.indexOf(bytes, members[at]!, members[at + 1]!)
-      if (wanted < 0) this.others++
-      else found[wanted] = index
+      this.#member(bytes, members[at]!, members[at + 1]!, members[at + 2]!, members[at + 3]!)
     }
   }
 
-  /** Whether the last record has one of the members from one place in the list to another. */
+  /**
+   * Looks at the object at `start`, which a scanner has found to be JSON.
+   *
+   * @returns the offset behind it
+   */
+  read(bytes: Buffer, start: number): number {
+    this.#begin()
+    for (let at = start + 1; ; ) {
+      while (bytes[at]! <= 0x20 || bytes[at] === COMMA) at++
+      if (bytes[at] === CLOSE_BRACE) return at + 1
+      const key = at
+      const keyEnd = skipString(bytes, key)
+      at = keyEnd
+      while (bytes[at]! <= 0x20 || bytes[at] === COLON) at++
+      const value = at
+      at = skipValue(bytes, value)
+      this.#member(bytes, key, keyEnd, value, at)
+    }
+  }
+
+  has(wanted: number): boolean {
+    return this.#keys[wanted]! >= 0
+  }
+
+  /** Whether the last object has one of the members from one place in the list to another. */
   hasAny(from: number, to: number): boolean {
-    for (let wanted = from; wanted < to; wanted++) if (this.found[wanted]! >= 0) return true
+    for (let wanted = from; wanted < to; wanted++) if (this.#keys[wanted]! >= 0) return true
     return false
   }
 
   /** The value of a wanted member, by its place in the list of names. */
-  value(scanner: JsonScanner, wanted: number): ValueRange | undefined {
-    const index = this.found[wanted]!
-    if (index < 0) return undefined
-    const at = index * MEMBER_STRIDE
-    return { start: scanner.members[at + 2]!, end: scanner.members[at + 3]! }
+  value(wanted: number): ValueRange | undefined {
+    if (this.#keys[wanted]! < 0) return undefined
+    return { start: this.#starts[wanted]!, end: this.#ends[wanted]! }
+  }
+
+  /** The whole member, key and value. */
+  member(wanted: number): ValueRange | undefined {
+    const start = this.#keys[wanted]!
+    return start < 0 ? undefined : { start, end: this.#ends[wanted]! }
+  }
+
+  #begin(): void {
+    const keys = this.#keys
+    for (let wanted = 0; wanted < keys.length; wanted++) keys[wanted] = -1
+    this.count = 0
+    this.others = 0
+  }
+
+  #member(bytes: Buffer, key: number, keyEnd: number, value: number, end: number): void {
+    this.count++
+    const wanted = this.#names.indexOf(bytes, key, keyEnd)
+    if (wanted < 0) {
+      this.others++
+      return
+    }
+    this.#keys[wanted] = key
+    this.#starts[wanted] = value
+    this.#ends[wanted] = end
   }
 }

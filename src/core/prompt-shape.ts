@@ -66,7 +66,7 @@ export class PromptFinder {
    */
   find(scanner: JsonScanner, bytes: Buffer): Prompt {
     const finder = this.#finder
-    const system = this.#system(scanner, bytes)
+    const system = this.#system(bytes)
     const field = this.#field
     if (field !== undefined) {
       const value = notNull(bytes, findField(scanner, bytes, field))
@@ -74,17 +74,17 @@ export class PromptFinder {
       throw new RowProblem('no-prompt', `the row has no field '${field.name}'`)
     }
     for (let place = 0; place < PROMPT_FIELDS.length; place++) {
-      const value = notNull(bytes, finder.value(scanner, place))
+      const value = notNull(bytes, finder.value(place))
       if (value === undefined) continue
-      const input = place === INSTRUCTION ? finder.value(scanner, INPUT) : undefined
+      const input = place === INSTRUCTION ? finder.value(INPUT) : undefined
       return promptOf(bytes, PROMPT_FIELDS[place]!, value, input, system)
     }
     throw new RowProblem('no-prompt')
   }
 
-  #system(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
+  #system(bytes: Buffer): ValueRange | undefined {
     for (let place = SYSTEM; place < SYSTEM + SYSTEM_FIELDS.length; place++) {
-      const value = this.#finder.value(scanner, place)
+      const value = this.#finder.value(place)
       if (value && bytes[value.start] === 0x22 && value.end - value.start > 2) return value
     }
     return undefined

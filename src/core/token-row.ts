@@ -22,6 +22,10 @@ export function tokenRow(out: ByteBuilder, row: ExportRow, messages: MessageWrit
   const prompt = record.promptTokenIds!
   const answer = record.tokenIds!
   const text = (part: string): void => out.append(Buffer.from(part))
+  const value = (range: ValueRange | undefined): void => {
+    if (range === undefined) text('null')
+    else out.append(bytes, range.start, range.end)
+  }
   text('{"id":')
   out.append(id, 0, id.length - 1)
   text('_gen0","primary_id":')
@@ -41,9 +45,10 @@ export function tokenRow(out: ByteBuilder, row: ExportRow, messages: MessageWrit
     if (index > 0) out.byte(COMMA)
     messages.write(out, bytes, turn)
   }
-  text(`],"metadata":{"finish_reason":${JSON.stringify(record.finishReason ?? null)},"usage":`)
-  if (record.usage === undefined) text('null')
-  else out.append(bytes, record.usage.start, record.usage.end)
+  text('],"metadata":{"finish_reason":')
+  value(record.finishReason)
+  text(',"usage":')
+  value(record.usage)
   text('}}\n')
   return { start, end }
 }

@@ -38,9 +38,12 @@ test('the time that a server names is waited at least, also beyond the cap', () 
     const delay = retryDelay(settings, 1, 100_000, () => random)
     assert.ok(delay >= 100_000 && delay <= 110_000)
   }
+})
+
+test('a server that asks for no pause gets the usual one, or all come back together', () => {
   assert.equal(
     retryDelay(settings, 3, 0, () => 0.9),
-    0,
+    retryDelay(settings, 3, undefined, () => 0.9),
   )
 })
 

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
 import { type AnswerRecord, AnswerReader } from '../../core/answer-record.ts'
 import { contentLength, type Turn } from '../../core/conversation.ts'
 import { type ExportForm, type ExportRow, FORMS } from '../../core/export-form.ts'
-import type { ValueRange } from '../../core/field.ts'
+import { stringAt, type ValueRange } from '../../core/field.ts'
 import { FingerprintTable } from '../../core/fingerprint-table.ts'
 import type { JsonScanner } from '../../core/json-scan.ts'
 import { keyText, lineKey } from '../../core/key.ts'
@@ -36,6 +36,7 @@ export class Exporter {
   #messages: MessageWriter
   #splitting: RowHash
   #seen: FingerprintTable | undefined
+  #fingerprint = new Int32Array(4)
   /** Whether pre-tokenised rows are written; with `auto` the first row decides. */
   #usesTokens: boolean | undefined
 
@@ -93,7 +94,7 @@ export class Exporter {
     const { turns, isBatch, finishReason } = record
     if (isBatch && this.#settings.form !== 'openai-batch') return 'no-question'
     if (turns.length === 0) return isBatch ? 'no-answer' : 'roles'
-    if (only.length > 0 && !only.includes(finishReason ?? 'null')) return 'finish'
+    if (only.length > 0 && !only.includes(stringAt(bytes, finishReason) ?? 'null')) return 'finish'
     const flaw = this.#form.check(bytes, turns)
     if (flaw !== undefined) return flaw
     if (this.#settings.style.reasoning === 'inline' && turns.some((turn) => isParts(bytes, turn))) {
@@ -140,13 +141,22 @@ export class Exporter {
     return undefined
   }
 
+  /**
+   * Whether the same bytes came before: by the CRC-32 of each quarter and the length, since a hash in
+   * JavaScript would cost as much as the scan. Two texts of one length that differ in one quarter
+   * alone are taken for the same once in 2^32 times.
+   */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     if (this.#seen === undefined) return false
-    const digest = hash('sha256', bytes.subarray(start, end), 'buffer')
-    const fingerprint = new Int32Array(4)
-    for (let word = 0; word < 4; word++) fingerprint[word] = digest.readInt32LE(word * 4)
-    if (this.#seen.find(fingerprint)) return true
-    this.#seen.insert(fingerprint)
+    const length = end - start
+    let from = start
+    for (let quarter = 0; quarter < 4; quarter++) {
+      const to = start + Math.floor((length * (quarter + 1)) / 4)
+      this.#fingerprint[quarter] = crc32(bytes.subarray(from, to), length)
+      from = to
+    }
+    if (this.#seen.find(this.#fingerprint)) return true
+    this.#seen.insert(this.#fingerprint)
     return false
   }
 
