@@ -135,7 +135,7 @@ class CompletedReader {
     const key = rule.findInCompleted(judge.scanner, bytes)
     if (key === undefined) return this.#unusable('a record without a key', 'no-key', place)
     this.#usable++
-    judge.scanner.value(content.start)
+    judge.scanner.again(content.start)
     if (!isCompleted(judge.scanner, bytes)) {
       this.counts.failed++
       return

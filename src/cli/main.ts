@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ClosedPipe, EXIT, errnoOf, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
+import { parseArguments } from './arguments.ts'
 import type { Command, Context } from './command.ts'
 import { Interrupt, SIGNAL_EXIT, type SignalName } from './interrupt.ts'
 import { optionName } from './option.ts'
@@ -69,9 +70,7 @@ export async function runCommand(
 }
 
 async function run(command: Command, argv: readonly string[], context: Context): Promise<number> {
-  // yargs costs 60 ms to load: not before it is known to be needed.
-  const { parseArguments } = await import('./parser.ts')
-  const { options, operands } = parseArguments(command, argv)
+  const { options, operands } = parseArguments(command.options, argv)
   context.report.quiet = options.quiet === true
   context.report.verbose = options.verbose === true
   return command.run(context, options, operands)
@@ -98,7 +97,8 @@ async function informationText(
   if (options.includes('--version'))
     return `${command.name} (completion-pipes) ${packageVersion()}\n`
   if (options.includes('--help') || options.includes('-h')) {
-    const { helpText } = await import('./parser.ts')
+    // yargs costs 80 ms to load.
+    const { helpText } = await import('./help.ts')
     return `${await helpText(command, process.stdout.columns ?? 80)}\n`
   }
   const at = options.findIndex((option) => option.split('=')[0] === optionName('completion'))

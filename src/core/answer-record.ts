@@ -1,5 +1,5 @@
 import { isCompleted } from './completed.ts'
-import { textTurn, type Turn, TurnReader } from './conversation.ts'
+import { type Turn, TurnReader, textTurn } from './conversation.ts'
 import { findMember, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
 import { KeyRule } from './key.ts'
@@ -20,7 +20,10 @@ const MEMBERS = [
   'error',
 ] as const
 type Member = (typeof MEMBERS)[number]
-const PLACES = Object.fromEntries(MEMBERS.map((name, place) => [name, place])) as Record<Member, number>
+const PLACES = Object.fromEntries(MEMBERS.map((name, place) => [name, place])) as Record<
+  Member,
+  number
+>
 const SUCCESS = Buffer.from('"success"')
 const BODY = Buffer.from('body')
 const CHOICES = Buffer.from('choices')

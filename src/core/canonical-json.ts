@@ -63,13 +63,14 @@ export function canonicalJson(text: string, without: readonly string[] = []): st
       keyNext = false
     } else if (token === ',') keyNext = stack.at(-1)!.isObject
     else if (token === ':') keyNext = false
-    else if (keyNext) stack.at(-1)!.keys.push(spelt(token))
-    else put(token.startsWith('"') ? spelt(token) : token)
+    else if (keyNext) stack.at(-1)!.keys.push(canonicalString(token))
+    else put(token.startsWith('"') ? canonicalString(token) : token)
   }
   return result
 }
 
-function spelt(token: string): string {
+/** A string token with the escapes that JSON.stringify gives, and no others. */
+export function canonicalString(token: string): string {
   return token.includes('\\') ? JSON.stringify(JSON.parse(token)) : token
 }
 

@@ -52,7 +52,7 @@ export function shortcomingsOf(
 ): Shortcoming[] {
   if (!mayFallShort(bytes.subarray(start, end))) return []
   for (const holder of holders(scanner, bytes, start)) {
-    scanner.value(holder)
+    scanner.again(holder)
     const choices = findMember(scanner, bytes, CHOICES)
     if (choices !== undefined) return ofChoices(parse(bytes, choices))
     const conversations = findMember(scanner, bytes, CONVERSATIONS)
@@ -72,19 +72,27 @@ export function shortcomingsOf(
   return []
 }
 
+/** What an answer that falls short has somewhere as a value. */
+const SIGNS = ['"length"', '"content_filter"', '""', 'null'].map((sign) => Buffer.from(sign))
+
 /** Native searches that spare most records the parsing. */
 function mayFallShort(line: Buffer): boolean {
-  return (
-    line.includes('"length"') ||
-    line.includes('content_filter') ||
-    line.includes('""') ||
-    line.includes('null')
-  )
+  return SIGNS.some((sign) => standsAsValue(line, sign))
+}
+
+/** Whether `sign` stands behind a colon somewhere: in prose and code it mostly does not. */
+function standsAsValue(line: Buffer, sign: Buffer): boolean {
+  for (let at = line.indexOf(sign); at >= 0; at = line.indexOf(sign, at + 1)) {
+    let before = at - 1
+    while (line[before] === 0x20 || line[before] === 0x09) before--
+    if (line[before] === 0x3a) return true
+  }
+  return false
 }
 
 function holders(scanner: JsonScanner, bytes: Buffer, start: number): number[] {
   const found = [start]
-  scanner.value(start)
+  scanner.again(start)
   const response = findMember(scanner, bytes, RESPONSE)
   if (response === undefined || bytes[response.start] !== 0x7b) return found
   found.unshift(response.start)

@@ -49,27 +49,35 @@ export function findMember(
   bytes: Buffer,
   name: Buffer,
 ): ValueRange | undefined {
-  const { members } = scanner
+  const { members, suspect } = scanner
   for (let index = scanner.memberCount - 1; index >= 0; index--) {
     const at = index * MEMBER_STRIDE
-    if (isNamed(bytes, members[at]!, members[at + 1]!, name)) {
+    if (isNamed(bytes, members[at]!, members[at + 1]!, name, suspect)) {
       return { start: members[at + 2]!, end: members[at + 3]! }
     }
   }
   return undefined
 }
 
-/** Whether the key token at `start` to `end` spells `name`. */
-export function isNamed(bytes: Buffer, start: number, end: number, name: Buffer): boolean {
+/**
+ * Whether the key token at `start` to `end` spells `name`.
+ *
+ * @param mayEscape whether the key can hold an escape: the scanner has told so of its value
+ */
+export function isNamed(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  name: Buffer,
+  mayEscape: boolean,
+): boolean {
   const length = end - start - 2
-  if (length < name.length) return false
-  if (length === name.length) {
-    let same = true
-    for (let i = 0; i < length && same; i++) same = bytes[start + 1 + i] === name[i]
-    if (same && !name.includes(0x5c)) return true
+  if (mayEscape && bytes.subarray(start, end).includes(0x5c)) {
+    return sameBytes(stringText(bytes, start, end), { bytes: name, start: 0, end: name.length })
   }
-  if (!bytes.subarray(start, end).includes(0x5c)) return false
-  return sameBytes(stringText(bytes, start, end), { bytes: name, start: 0, end: name.length })
+  if (length !== name.length) return false
+  for (let i = 0; i < length; i++) if (bytes[start + 1 + i] !== name[i]) return false
+  return true
 }
 
 /** The text of a string value, or undefined where it is no string. */

@@ -3,7 +3,9 @@ const STORED = 3
 const SEGMENTS = 256
 const FIRST_CAPACITY = 16
 const FULL = 0.75
+/** Small segments double, for speed; large ones grow by half, for memory. */
 const GROWTH = 1.5
+const LARGE = 64 * 1024
 
 /**
  * A hash table of 128-bit fingerprints in typed arrays, with a few 32-bit values each: a JS Map ends
@@ -36,15 +38,17 @@ export class FingerprintTable {
     return this.#seek(array, fingerprint[1]!, fingerprint[2]!, filled(fingerprint[3]!))
   }
 
-  /** Adds a fingerprint that is not there, its values all 0, and points to them. */
+  /**
+   * Adds a fingerprint, its values all 0, and points to them. To be called right after `find` has
+   * told that it is not there: the place is known then.
+   */
   insert(fingerprint: Int32Array): void {
     const segment = fingerprint[0]! >>> 24
-    let array = this.#segments[segment]!
-    if ((this.#sizes[segment]! + 1) * this.#stride > array.length * FULL) {
-      array = this.#grow(segment)
-    }
     const last = filled(fingerprint[3]!)
-    this.#seek(array, fingerprint[1]!, fingerprint[2]!, last)
+    if ((this.#sizes[segment]! + 1) * this.#stride > this.array.length * FULL) {
+      this.#seek(this.#grow(segment), fingerprint[1]!, fingerprint[2]!, last)
+    }
+    const { array } = this
     const at = this.at - STORED
     array[at] = fingerprint[1]!
     array[at + 1] = fingerprint[2]!
@@ -75,7 +79,8 @@ export class FingerprintTable {
   #grow(segment: number): Int32Array {
     const stride = this.#stride
     const old = this.#segments[segment]!
-    const array = new Int32Array(Math.ceil((old.length / stride) * GROWTH) * stride)
+    const growth = old.length < LARGE ? 2 : GROWTH
+    const array = new Int32Array(Math.ceil((old.length / stride) * growth) * stride)
     for (let at = 0; at < old.length; at += stride) {
       if (old[at + 2] === 0) continue
       this.#seek(array, old[at]!, old[at + 1]!, old[at + 2]!)

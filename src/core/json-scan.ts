@@ -43,6 +43,8 @@ export class JsonScanner {
   /** The deepest nesting of the last value; a scalar has 0. */
   depth = 0
 
+  /** Where the value begins that was read last, -1 where that failed. */
+  #last = -1
   #bytes: Uint8Array = new Uint8Array(PADDING)
   #view = new DataView(this.#bytes.buffer)
   /** Per open container: the byte that closes it, and for objects their keys on the hash stack. */
@@ -59,6 +61,7 @@ export class JsonScanner {
    * @param bytes at least {@link PADDING} bytes longer than the last offset that will be scanned
    */
   use(bytes: Uint8Array): void {
+    this.#last = -1
     if (bytes === this.#bytes) return
     this.#bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -76,6 +79,11 @@ export class JsonScanner {
     return at === end
   }
 
+  /** Reads the value at `start` unless it was the last one read, whose members still stand. */
+  again(start: number): void {
+    if (this.#last !== start) this.value(start)
+  }
+
   /**
    * Reads the value that begins at `start` (white space before it allowed) and records its top-level
    * members.
@@ -83,27 +91,35 @@ export class JsonScanner {
    * @returns the offset behind the value, or -1 where the grammar is broken
    */
   value(start: number): number {
+    this.#last = -1
     const bytes = this.#bytes
+    let closers = this.#closers
     let members = this.members
     let member = -MEMBER_STRIDE
     let depth = 0
+    let deepest = 0
     let closer = 0
     let at = start
     this.suspect = false
-    this.depth = 0
     this.#keys = 0
 
     for (;;) {
       let byte = bytes[at]!
-      while (isBlank(byte)) byte = bytes[++at]!
+      while (byte <= 0x20 && isBlank(byte)) byte = bytes[++at]!
       if (depth === 1 && closer === CLOSE_BRACE) members[member + 2] = at
 
-      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (byte === QUOTE) {
+        at = this.#string(at + 1)
+        if (at < 0) return -1
+      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         closer = byte + 2
-        if (++depth > this.depth) this.#deepen(depth)
-        this.#closers[depth] = closer
+        if (++depth > deepest) {
+          deepest = depth
+          if (depth === closers.length) closers = this.#deepen()
+        }
+        closers[depth] = closer
         byte = bytes[++at]!
-        while (isBlank(byte)) byte = bytes[++at]!
+        while (byte <= 0x20 && isBlank(byte)) byte = bytes[++at]!
         if (byte !== closer) {
           if (closer === CLOSE_BRACKET) continue
           this.#keyBase[depth] = this.#keys
@@ -119,31 +135,33 @@ export class JsonScanner {
           continue
         }
         at++
-        closer = this.#closers[--depth]!
+        closer = closers[--depth]!
       } else {
-        at = byte === QUOTE ? this.#string(at + 1) : this.#scalar(at, byte)
+        at = this.#scalar(at, byte)
         if (at < 0) return -1
       }
 
       for (;;) {
         if (depth === 0) {
           this.memberCount = member / MEMBER_STRIDE + 1
+          this.depth = deepest
+          this.#last = start
           return at
         }
         if (depth === 1 && closer === CLOSE_BRACE) members[member + 3] = at
         byte = bytes[at]!
-        while (isBlank(byte)) byte = bytes[++at]!
+        while (byte <= 0x20 && isBlank(byte)) byte = bytes[++at]!
         if (byte === COMMA) break
         if (byte !== closer) return -1
         at++
         if (closer === CLOSE_BRACE) this.#keys = this.#keyBase[depth]!
-        closer = this.#closers[--depth]!
+        closer = closers[--depth]!
       }
 
       at++
       if (closer === CLOSE_BRACKET) continue
       byte = bytes[at]!
-      while (isBlank(byte)) byte = bytes[++at]!
+      while (byte <= 0x20 && isBlank(byte)) byte = bytes[++at]!
       const value = this.#key(at, depth)
       if (value < 0) return -1
       if (depth === 1) {
@@ -189,28 +207,31 @@ export class JsonScanner {
     this.#remember(hash, depth)
     this.#keyEnd = end
     let byte = bytes[end]!
-    while (isBlank(byte)) byte = bytes[++end]!
+    while (byte <= 0x20 && isBlank(byte)) byte = bytes[++end]!
     return byte === COLON ? end + 1 : -1
   }
 
   /** Compares a key's hash with those of its object so far; equal ones make the value suspect. */
   #remember(hash: number, depth: number): void {
+    let hashes = this.#keyHashes
     const base = this.#keyBase[depth]!
-    const count = this.#keys - base
-    if (count === KEYS_COMPARED) {
+    const keys = this.#keys
+    if (keys - base === KEYS_COMPARED) {
       this.suspect = true
       return
     }
-    const hashes = this.#keyHashes
     const bit = 1 << (hash >>> 27)
-    if ((this.#keyBloom[depth]! & bit) !== 0) {
-      for (let i = base; i < this.#keys; i++) {
-        if (hashes[i] === hash) this.suspect = true
-      }
+    const bloom = this.#keyBloom[depth]!
+    if ((bloom & bit) !== 0) {
+      for (let i = base; i < keys; i++) if (hashes[i] === hash) this.suspect = true
     }
-    this.#keyBloom[depth]! |= bit
-    if (this.#keys === hashes.length) this.#keyHashes = grown(hashes)
-    this.#keyHashes[this.#keys++] = hash
+    this.#keyBloom[depth] = bloom | bit
+    if (keys === hashes.length) {
+      hashes = grown(hashes)
+      this.#keyHashes = hashes
+    }
+    hashes[keys] = hash
+    this.#keys = keys + 1
   }
 
   /** Reads a string from behind its opening quote to behind its closing one; -1 if it is broken. */
@@ -250,18 +271,25 @@ export class JsonScanner {
   /** Reads a number or a literal that begins with `byte`; -1 if it is none. */
   #scalar(at: number, byte: number): number {
     const view = this.#view
+    if (byte >= 0x31 && byte <= 0x39) {
+      // A plain integer is what most numbers are.
+      const bytes = this.#bytes
+      let end = at + 1
+      let next = bytes[end]!
+      while (next >= 0x30 && next <= 0x39) next = bytes[++end]!
+      return next === 0x2e || (next | 0x20) === 0x65 ? numberEnd(bytes, at) : end
+    }
     if (byte === 0x74) return view.getInt32(at, true) === TRUE ? at + 4 : -1
     if (byte === 0x6e) return view.getInt32(at, true) === NULL ? at + 4 : -1
     if (byte === 0x66) return view.getInt32(at + 1, true) === ALSE ? at + 5 : -1
     return numberEnd(this.#bytes, at)
   }
 
-  #deepen(depth: number): void {
-    this.depth = depth
-    if (depth < this.#closers.length) return
+  #deepen(): Uint8Array<ArrayBuffer> {
     this.#closers = grown(this.#closers)
     this.#keyBase = grown(this.#keyBase)
     this.#keyBloom = grown(this.#keyBloom)
+    return this.#closers
   }
 
   #growMembers(): Int32Array<ArrayBuffer> {

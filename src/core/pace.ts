@@ -49,10 +49,13 @@ export class PaceController {
   #told = false
   #wasTold = false
 
-  /** @param max the limit never goes beyond it */
-  constructor(max: number) {
+  /**
+   * @param max the limit never goes beyond it
+   * @param start where the search begins
+   */
+  constructor(max: number, start = START) {
     this.#max = max
-    this.limit = Math.min(START, max)
+    this.limit = Math.min(start, max)
   }
 
   /** Notes an answer. @param latency milliseconds */

@@ -79,7 +79,7 @@ export function readRecord(
   if (bytes[range.start] !== 0x7b) {
     throw new RecordError('no-prompt', 'the line is no JSON object')
   }
-  scanner.value(range.start)
+  scanner.again(range.start)
   const failed = failureInput(scanner, bytes)
   if (failed === undefined) return ownRecord(scanner, bytes, range, rules)
   try {
@@ -138,10 +138,10 @@ function ownRecord(
 ): InputRecord {
   const key = rules.key.find(scanner, bytes)
   // A key that lies deeper has moved the scanner.
-  scanner.value(range.start)
+  scanner.again(range.start)
   const own = key === undefined ? hashIdentity(bytes, range) : identity(bytes, key)
   const { shape, ask } = shapeOf(scanner, bytes, rules)
-  scanner.value(range.start)
+  scanner.again(range.start)
   const path = shape === 'batch' ? batchPath(scanner, bytes) : ''
   const rest = otherMembers(scanner, bytes, [key, ask])
   const sent = sentMembers(scanner, bytes, rules.send)

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { canonicalJson } from './canonical-json.ts'
+import { hash } from 'node:crypto'
+import { canonicalJson, canonicalString } from './canonical-json.ts'
 import type { InputRecord } from './record.ts'
 
 export type Endpoint = 'chat' | 'completions'
@@ -25,10 +25,7 @@ const PATHS: Record<Endpoint, string> = { chat: '/chat/completions', completions
 
 /** The messages (or other asks) of a record as they are sent at first, each a JSON token. */
 export function openingMessages(record: InputRecord, settings: RequestSettings): string[] {
-  const system =
-    settings.system === undefined
-      ? []
-      : [`{"role":"system","content":${JSON.stringify(settings.system)}}`]
+  const system = settings.system === undefined ? [] : [systemMessage(settings.system)]
   switch (record.shape) {
     case 'messages': {
       const inner = record.asks[0]!.trim().slice(1, -1).trim()
@@ -86,18 +83,45 @@ function members(record: InputRecord, settings: RequestSettings, ask: string): s
  * to the same key with different hashes answer different questions.
  */
 export function requestHash(record: InputRecord, settings: RequestSettings): string {
-  return createHash('sha256').update(hashedText(record, settings)).digest('hex').slice(0, 16)
+  return hash('sha256', hashedText(record, settings), 'hex').slice(0, 16)
 }
 
 function hashedText(record: InputRecord, settings: RequestSettings): string {
   if (record.shape === 'batch') return canonicalJson(record.asks[0]!, ['stream', 'stream_options'])
-  const opening = openingMessages(record, settings)
-  const later = record.shape === 'turns' ? record.asks.slice(1).map(userMessage) : []
-  const ask =
-    settings.endpoint === 'completions'
-      ? `"prompt":${record.asks[0]}`
-      : `"messages":[${[...opening, ...later].join(',')}]`
-  return canonicalJson(`{${members(record, settings, ask).join(',')}}`)
+  const members = new Map(fixedMembers(settings))
+  for (const [name, value] of record.sent) members.set(name, canonicalJson(value))
+  if (settings.endpoint === 'completions') members.set('prompt', canonicalJson(record.asks[0]!))
+  else members.set('messages', `[${hashedMessages(record, settings).join(',')}]`)
+  const names = [...members.keys()].sort()
+  return `{${names.map((name) => `${JSON.stringify(name)}:${members.get(name)}`).join(',')}}`
+}
+
+/** The messages of the first request and the user's later turns, each in canonical spelling. */
+function hashedMessages(record: InputRecord, settings: RequestSettings): string[] {
+  if (record.shape === 'messages') {
+    const messages = `[${openingMessages(record, settings).join(',')}]`
+    return [canonicalJson(messages).slice(1, -1)]
+  }
+  const system = settings.system === undefined ? [] : [systemMessage(settings.system)]
+  const asked = record.asks.map((token) => `{"content":${canonicalString(token)},"role":"user"}`)
+  return [...system.map((message) => canonicalJson(message)), ...asked]
+}
+
+/** What all bodies of a run have in common in canonical spelling, made once for its settings. */
+const fixed = new WeakMap<RequestSettings, Map<string, string>>()
+
+function fixedMembers(settings: RequestSettings): Map<string, string> {
+  let members = fixed.get(settings)
+  if (members === undefined) {
+    members = new Map([['model', JSON.stringify(settings.model)]])
+    for (const [name, value] of settings.parameters) members.set(name, canonicalJson(value))
+    fixed.set(settings, members)
+  }
+  return members
+}
+
+function systemMessage(text: string): string {
+  return `{"role":"system","content":${JSON.stringify(text)}}`
 }
 
 function beginsWithSystem(messages: string): boolean {

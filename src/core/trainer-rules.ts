@@ -55,5 +55,9 @@ export function ruleOfText(bytes: Buffer, turns: readonly Turn[]): LeftOutCode |
 }
 
 function hasToolCalls(bytes: Buffer, { toolCalls }: Turn): boolean {
-  return toolCalls !== undefined && bytes[toolCalls.start] === 0x5b && toolCalls.end - toolCalls.start > 2
+  return (
+    toolCalls !== undefined &&
+    bytes[toolCalls.start] === 0x5b &&
+    toolCalls.end - toolCalls.start > 2
+  )
 }

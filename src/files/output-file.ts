@@ -1,4 +1,12 @@
-import { closeSync, fsyncSync, openSync, realpathSync, renameSync, statSync, unlinkSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs'
 import { ioError } from '../core/tool-error.ts'
 
 /**

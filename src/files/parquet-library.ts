@@ -40,7 +40,6 @@ export type Parquet = Awaited<ReturnType<typeof loadParquet>>
 
 export type {
   ColumnMetaData,
-  Compressors,
   DecodedArray,
   FileMetaData,
   PageHeader,

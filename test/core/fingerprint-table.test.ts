@@ -31,6 +31,7 @@ test('words of zero and fingerprints that meet in one place', () => {
     words.flatMap((b) => [2, 3].map((c) => new Int32Array([0, a, b, c]))),
   )
   for (const [index, fingerprint] of all.entries()) {
+    assert.equal(table.find(fingerprint), false)
     table.insert(fingerprint)
     table.array[table.at] = index
   }

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { type AnswerRecord, AnswerReader } from '../../core/answer-record.ts'
+import { AnswerReader, type AnswerRecord } from '../../core/answer-record.ts'
 import { contentLength, type Turn } from '../../core/conversation.ts'
 import { type ExportForm, type ExportRow, FORMS } from '../../core/export-form.ts'
 import { stringAt, type ValueRange } from '../../core/field.ts'
@@ -127,8 +127,10 @@ export class Exporter {
   #write(output: RowOutput, row: ExportRow): LeftOutCode | undefined {
     const { draft } = output
     const start = draft.length
-    const write = this.#usesTokens === true ? tokenRow : this.#form.write
-    const content = write(draft, row, this.#messages)
+    const content =
+      this.#usesTokens === true
+        ? tokenRow(draft, row, this.#messages)
+        : this.#form.write(draft, row, this.#messages)
     const isRepeated = content
       ? this.#isRepeated(draft.bytes, content.start, content.end)
       : !row.record.isBatch &&
@@ -165,7 +167,8 @@ export class Exporter {
     const { trainShare } = this.#settings
     if (trainShare === undefined || this.#outputs.eval === undefined) return this.#outputs.train
     const range = record.id
-    const key = range === undefined ? keyText(id, { start: 0, end: id.length }) : keyText(bytes, range)
+    const key =
+      range === undefined ? keyText(id, { start: 0, end: id.length }) : keyText(bytes, range)
     this.#splitting.ofText({ ...key, end: withoutSample(key.bytes, key.start, key.end) })
     return this.#splitting.unit < trainShare ? this.#outputs.train : this.#outputs.eval
   }

@@ -1,6 +1,6 @@
 import { ByteBuilder } from '../../core/byte-builder.ts'
 import { writeAll } from '../../files/fd-sink.ts'
-import { OutputFile } from '../../files/output-file.ts'
+import type { OutputFile } from '../../files/output-file.ts'
 import { ConversationParquet, type ConversationRow } from '../../files/parquet-writer.ts'
 
 /** Somewhere that rows go. */

@@ -2,10 +2,10 @@ import type { Context } from '../../cli/command.ts'
 import { LineJudge } from '../../core/line-judge.ts'
 import { problemText } from '../../core/problem-text.ts'
 import { EXIT, type Place } from '../../core/tool-error.ts'
-import { expandGlob } from '../../files/glob.ts'
 import { OutputFile } from '../../files/output-file.ts'
 import type { LineBlock } from '../../streams/line-blocks.ts'
 import { forEachInput } from '../inputs.ts'
+import { operandFiles } from '../operand-files.ts'
 import { contentOf, RECORD_POLICY } from '../record-lines.ts'
 import { writeStats } from '../stats.ts'
 import { Exporter, type Outputs } from './exporter.ts'
@@ -20,23 +20,29 @@ export async function exportConversations(
   operands: string[],
 ): Promise<number> {
   const settings = exportSettings(options)
-  const files = (await Promise.all(operands.map((name) => (name === '-' ? [name] : expandGlob(name))))).flat()
+  const files = await operandFiles(operands)
   const names = outputNames(options, settings)
   const outputs = await openOutputs(context, settings, names)
   const lines = new RecordLines(context, new Exporter(options, settings, outputs))
   let worst: number = EXIT.trouble
-  let done = false
+  let written = false
   try {
     const input = { blockSize: options.readSize, outputs: [...names, options.stats] }
-    worst = await forEachInput(context, files, input, (file, blocks) => lines.file(file.name, blocks))
-    await outputs.train.commit()
-    await outputs.eval?.commit()
-    done = true
+    worst = await forEachInput(context, files, input, (file, blocks) =>
+      lines.file(file.name, blocks),
+    )
+    // A file stands for all of its input, or stays what it was.
+    if (worst !== EXIT.trouble || names.length === 0) {
+      await outputs.train.commit()
+      await outputs.eval?.commit()
+      written = true
+    }
   } finally {
-    if (!done) for (const output of [outputs.train, outputs.eval]) output?.discard()
+    if (!written) for (const output of [outputs.train, outputs.eval]) output?.discard()
     await writeStats(context, options.stats, lines.counts(outputs))
   }
-  context.report.note(lines.summary(outputs))
+  if (!written) context.report.error(`nothing was written to ${names.join(' and ')}`)
+  else context.report.note(lines.summary(outputs))
   return Math.max(worst, lines.invalid > 0 ? EXIT.data : EXIT.ok)
 }
 
@@ -126,7 +132,8 @@ class RecordLines {
       }
       while (bytes[range.start]! <= 0x20) range.start++
       while (bytes[range.end - 1]! <= 0x20) range.end--
-      const isRecord = bytes[range.start] === 0x7b && this.#exporter.record(judge.scanner, bytes, range)
+      const isRecord =
+        bytes[range.start] === 0x7b && this.#exporter.record(judge.scanner, bytes, range)
       if (!isRecord) this.#noRecord({ file, line })
     }
     return line
@@ -146,7 +153,8 @@ class RecordLines {
 
   #noRecord(place: Place): void {
     this.invalid++
-    const message = 'no record of answers: it has neither conversations, messages, response nor text'
+    const message =
+      'no record of answers: it has neither conversations, messages, response nor text'
     this.#context.report.error(message, 'no-conversation', place)
   }
 }

@@ -27,7 +27,9 @@ export function exportSettings(options: ExportOptions): ExportSettings {
     throw usageError('--to parquet needs a file to write: -o FILE')
   }
   if (split !== undefined && output === undefined) {
-    throw usageError('--split needs the files to write: -o data.jsonl makes data.train.jsonl and data.eval.jsonl')
+    throw usageError(
+      '--split needs the files to write: -o data.jsonl makes data.train.jsonl and data.eval.jsonl',
+    )
   }
   if (seed !== undefined && split === undefined) throw usageError('--seed is for --split')
   if (reasoningTurns && !FORMS[form].byTurns) {

@@ -84,39 +84,44 @@ class ArrayRows {
   /** Says what is missing at the end of the file. */
   end(): void {
     const { state, start, count, owesElement, trailing } = this.#splitter
-    if (state === 'inside') {
-      const range = { start, end: this.#filled }
-      const message = 'the file ends in the middle of this element'
-      this.#handler.broken('truncated', message, this.#bytes, range, this.#place(start, count + 1))
-    } else if (state !== 'behind') {
-      this.#handler.fileProblem(
-        'truncated',
-        'the array is not closed: the file is cut short',
-        this.#file,
-      )
-    } else if (trailing) {
-      this.#handler.fileProblem('multiple-values', 'something follows the array', this.#file)
-    } else if (owesElement) {
-      this.#handler.fileProblem('trailing-comma', 'a comma follows the last element', this.#file)
+    const problem = (code: string, message: string): void =>
+      this.#handler.fileProblem(code, message, this.#file)
+    if (state === 'behind') {
+      if (trailing) problem('multiple-values', 'something follows the array')
+      else if (owesElement) problem('trailing-comma', 'a comma follows the last element')
+      return
     }
+    if (state === 'inside') {
+      const place = this.#place(start, count + 1)
+      if (!this.#row({ start, end: this.#filled }, place)) {
+        const message = 'the file ends in the middle of this element'
+        const range = { start, end: this.#filled }
+        this.#handler.broken('truncated', message, this.#bytes, range, place)
+        return
+      }
+    }
+    problem('truncated', 'the array is not closed: the file is cut short')
   }
 
   #element(start: number, delimiter: number): void {
-    const bytes = this.#bytes
     let end = delimiter
-    while (end > start && bytes[end - 1]! <= 0x20) end--
+    while (end > start && this.#bytes[end - 1]! <= 0x20) end--
     const place = this.#place(start, this.#splitter.count)
+    if (!this.#row({ start, end }, place)) this.#broken({ start, end }, place)
+  }
+
+  /** Gives the element if it is JSON. */
+  #row(range: ValueRange, place: RowPlace): boolean {
+    const bytes = this.#bytes
+    const { start, end } = range
     this.#scanner.use(bytes)
     // The scanner needs a line feed behind what it reads.
     const byte = bytes[end]!
     bytes[end] = LINE_FEED
-    const range = { start, end }
-    if (isUtf8(bytes.subarray(start, end)) && this.#scanner.scan(start, end)) {
-      this.#handler.row(this.#scanner, bytes, range, place)
-    } else {
-      this.#broken(range, place)
-    }
+    const isRow = isUtf8(bytes.subarray(start, end)) && this.#scanner.scan(start, end)
+    if (isRow) this.#handler.row(this.#scanner, bytes, range, place)
     bytes[end] = byte
+    return isRow
   }
 
   #broken(range: ValueRange, place: RowPlace): void {

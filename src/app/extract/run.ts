@@ -1,10 +1,10 @@
 import type { Context } from '../../cli/command.ts'
 import { KEY_FIELDS } from '../../core/key.ts'
 import { PROMPT_FIELDS, SYSTEM_FIELDS } from '../../core/prompt-shape.ts'
-import { EXIT, ToolError, usageError } from '../../core/tool-error.ts'
-import { expandGlob } from '../../files/glob.ts'
+import { EXIT, usageError } from '../../core/tool-error.ts'
 import { STDIN_NAME } from '../../files/input.ts'
-import { operandsOrStdin, reportTrouble } from '../inputs.ts'
+import { reportTrouble } from '../inputs.ts'
+import { operandFiles } from '../operand-files.ts'
 import { writeStats } from '../stats.ts'
 import { CounterLine } from './counter-line.ts'
 import { Extractor } from './extractor.ts'
@@ -22,7 +22,7 @@ export async function extract(
   operands: string[],
 ): Promise<number> {
   checkOptions(options)
-  const files = await filesOf(operands)
+  const files = await operandFiles(operands)
   const extractor = new Extractor(context, options)
   const { emitter, report } = extractor
   const line = new CounterLine(
@@ -61,18 +61,6 @@ function checkOptions({ sample, keep, seed }: ExtractOptions): void {
       )
     }
   }
-}
-
-async function filesOf(operands: readonly string[]): Promise<string[]> {
-  const files: string[] = []
-  for (const operand of operandsOrStdin(operands)) {
-    const found = operand === '-' ? [operand] : await expandGlob(operand)
-    if (found.length === 0) {
-      throw new ToolError('io', 'no file matches', { place: { file: operand } })
-    }
-    files.push(...found)
-  }
-  return files
 }
 
 async function readFile(

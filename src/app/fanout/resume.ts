@@ -23,7 +23,7 @@ export class Answered {
       rule: this.#rule,
       redo: new Set(),
       onAnswer: (fingerprint, { scanner }, bytes, start) => {
-        scanner.value(start)
+        scanner.again(start)
         const hash = stringAt(bytes, findMember(scanner, bytes, REQUEST_HASH))
         this.#note(fingerprint, hash)
       },

@@ -1,32 +1,9 @@
 import yargs, { type Argv, type Options } from 'yargs'
-import { usageError } from '../core/tool-error.ts'
-import { canonicalArguments } from './arguments.ts'
 import type { Command } from './command.ts'
-import { type OptionTable, type OptionValues, optionName } from './option.ts'
+import { type OptionTable, optionName } from './option.ts'
 
 /** Help is laid out for at most this many columns. */
 const WIDEST_HELP = 100
-
-/**
- * Reads a command line by a command's table of options.
- *
- * @throws ToolError `usage` where it is wrong
- */
-export function parseArguments<Table extends OptionTable>(
-  command: Command<Table>,
-  argv: readonly string[],
-): { options: OptionValues<Table>; operands: string[] } {
-  const parsed = parser(command)
-    .strict()
-    .parseSync(canonicalArguments(argv, command.options), {}, () => {})
-  const options: Record<string, unknown> = {}
-  for (const [name, option] of Object.entries(command.options)) {
-    const value = parsed[optionName(name).slice(2)]
-    const given = value === undefined ? [] : Array.isArray(value) ? value : [value]
-    options[name] = option.read(given.map(String), optionName(name))
-  }
-  return { options: options as OptionValues<Table>, operands: parsed._.map(String) }
-}
 
 /** The help text: what it is, examples first, then the options by group. */
 export async function helpText(command: Command, columns: number): Promise<string> {
@@ -41,20 +18,9 @@ function parser(command: Command): Argv {
   const instance = yargs([])
     .scriptName(command.name)
     .usage('')
-    .parserConfiguration({
-      'boolean-negation': false,
-      'dot-notation': false,
-      'parse-numbers': false,
-      'parse-positional-numbers': false,
-      'populate--': false,
-      'short-option-groups': false,
-    })
     .exitProcess(false)
     .help(false)
     .version(false)
-    .fail((message, error) => {
-      throw error ?? usageError(message)
-    })
   for (const [name, option] of Object.entries(command.options)) {
     instance.option(optionName(name).slice(2), yargsOption(option))
   }

@@ -1,0 +1,93 @@
+import type { PaceController } from '../../src/core/pace.ts'
+import type { PaceMetrics } from '../../src/core/pace-signals.ts'
+import type { SchedulerEvents } from '../../src/simulator/scheduler.ts'
+import type { Sequence } from '../../src/simulator/sequence.ts'
+import { LabServer, type ServerSpec } from './pace-lab-server.ts'
+
+/** A stream that is silent for longer has stalled, as the real client counts it. */
+const STALL = 2000
+
+/** One server as the client sees it. */
+export class LabEndpoint {
+  readonly server: LabServer
+  controller: PaceController | undefined
+  hasMetrics = false
+  open = 0
+  unstarted = 0
+  /** Requests that are open at the server, in the order of their arrival. */
+  readonly opened = new Set<Sequence>()
+  /** Tokens delivered so far. */
+  tokens = 0
+  #finished = 0
+  #metrics: PaceMetrics | undefined
+  #produced = new Map<Sequence, { tokens: number; at: number; told: boolean }>()
+
+  constructor(spec: ServerSpec, seed: number, events: SchedulerEvents) {
+    this.server = new LabServer(spec, seed, events)
+  }
+
+  get limit(): number {
+    return this.controller?.limit ?? Number.POSITIVE_INFINITY
+  }
+
+  close(sequence: Sequence): void {
+    this.open--
+    this.opened.delete(sequence)
+    this.#produced.delete(sequence)
+    if (sequence.state === 'finished') this.#finished += sequence.outputTokens
+  }
+
+  /** Requests that arrived before a moment and have no first token. */
+  late(before: number): Sequence[] {
+    const late: Sequence[] = []
+    if (this.unstarted === 0) return late
+    for (const sequence of this.opened) {
+      if (sequence.arrivedAt >= before) break
+      if (sequence.firstTokenAt === undefined) late.push(sequence)
+    }
+    return late
+  }
+
+  /**
+   * What happens every second.
+   * @returns how the limit moved
+   */
+  second(now: number, exhausted: boolean): string | undefined {
+    this.#count(now)
+    const { controller } = this
+    if (controller === undefined) return undefined
+    const { limit } = controller
+    const view = {
+      now,
+      open: this.open,
+      unstarted: this.unstarted,
+      metrics: this.hasMetrics ? this.#metrics : undefined,
+      tokens: this.tokens,
+      exhausted,
+    }
+    // A reply is a second old when it is used.
+    const { waiting, kvCacheUsage, preemptions } = this.server.scheduler
+    this.#metrics = { waiting, kvUse: kvCacheUsage, preemptions }
+    controller.second(view)
+    if (controller.limit === limit) return undefined
+    const { open, unstarted } = view
+    const seconds = String(now / 1000).padStart(6)
+    return `${seconds}: ${limit} -> ${controller.limit}, ${controller.reason}, open ${open}, unstarted ${unstarted}`
+  }
+
+  #count(now: number): void {
+    let tokens = this.#finished
+    for (const sequence of this.opened) {
+      tokens += sequence.produced
+      if (this.controller === undefined || sequence.produced === 0) continue
+      const before = this.#produced.get(sequence)
+      if (before === undefined || before.tokens !== sequence.produced) {
+        this.#produced.set(sequence, { tokens: sequence.produced, at: now, told: false })
+      } else if (now - before.at > STALL && !before.told) {
+        before.told = true
+        this.controller.stalled()
+      }
+    }
+    this.tokens = tokens
+  }
+}

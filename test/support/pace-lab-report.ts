@@ -1,0 +1,106 @@
+import { type LabOptions, type LabResult, type Profile, runLab } from './pace-lab.ts'
+
+const SECOND = 1000
+/** Share of the requests after which warm-up is over. */
+const WARM = 0.25
+/** Seconds over which a rate is averaged when it is asked since when it was reached. */
+const SMOOTH = 10
+/** Seconds within which the limit must not swing. */
+const SWING = 300
+/** The best fixed concurrency's first-token time is taken at the lowest that reaches this share. */
+const NEARLY = 0.97
+const HIGHEST = 2048
+
+/** The figures of one run. Rates in tokens a second, times in seconds. */
+export interface Figures {
+  steady: number
+  whole: number
+  firstToken: number
+  /** First tokens that took longer than a minute. */
+  slow: number
+  timeouts: number
+  refusals: number
+  /** Largest share by which the limit swung within five minutes after warm-up. */
+  swing: number
+  /** Rate of the other client until the input ended. */
+  neighbour: number
+  meanLimit: number
+}
+
+/** What the best fixed concurrency does. */
+export interface Best {
+  concurrency: number
+  steady: number
+  whole: number
+  /** At the lowest concurrency with nearly the same throughput. */
+  nearly: Figures & { concurrency: number }
+}
+
+export function figuresOf(result: LabResult): Figures {
+  const { seconds, endedAt, exhaustedAt, firstTokens } = result
+  const end = Math.max(exhaustedAt, 2 * SECOND)
+  const last = seconds.findLast(({ at }) => at <= end)!
+  const first = seconds.find(({ tokens }) => tokens >= WARM * last.tokens)!
+  const warm = seconds.filter(({ at }) => at >= first.at && at <= last.at)
+  const sorted = firstTokens.toSorted((a, b) => a - b)
+  return {
+    steady: ((last.tokens - first.tokens) / (last.at - first.at)) * SECOND,
+    whole: (seconds.at(-1)!.tokens / endedAt) * SECOND,
+    firstToken: sorted[Math.floor(sorted.length / 2)]! / SECOND,
+    slow: sorted.filter((ms) => ms > 60 * SECOND).length,
+    timeouts: result.timeouts,
+    refusals: result.refusals,
+    swing: swingOf(warm.map(({ limit }) => limit)),
+    neighbour: (result.neighbourTokens / end) * SECOND,
+    meanLimit: warm.reduce((sum, { limit }) => sum + limit, 0) / warm.length,
+  }
+}
+
+function swingOf(limits: readonly number[]): number {
+  let worst = 0
+  for (let i = 0; i < limits.length; i += SWING / 4) {
+    const part = limits.slice(i, i + SWING)
+    const most = Math.max(...part)
+    worst = Math.max(worst, (most - Math.min(...part)) / most)
+  }
+  return worst
+}
+
+/** Seconds until a rate was reached that is 95 % of another; undefined where it never was. */
+export function secondsTo95({ seconds }: LabResult, steady: number): number | undefined {
+  for (let i = SMOOTH; i < seconds.length; i++) {
+    const tokens = seconds[i]!.tokens - seconds[i - SMOOTH]!.tokens
+    if (tokens / SMOOTH >= 0.95 * steady) return i
+  }
+  return undefined
+}
+
+/**
+ * Sweeps the fixed concurrencies. Beside a neighbour the best is the lowest that leaves nothing of
+ * the server idle: beyond that a client only takes from the other.
+ */
+export function sweep(profile: Profile, requests: number, step = 2 ** 0.25): Best {
+  const runs = concurrencies(profile, step).map((concurrency) => {
+    const options: LabOptions = { profile, requests, pace: { fixed: concurrency } }
+    return { concurrency, ...figuresOf(runLab({ ...options, firstTokenBudget: 1e12 })) }
+  })
+  const total = ({ steady, neighbour }: Figures): number => steady + neighbour
+  const most = Math.max(...runs.map(total))
+  const nearly = runs.find((run) => total(run) >= NEARLY * most)!
+  if (profile.neighbour !== undefined) {
+    const full = runs.find((run) => total(run) >= 0.995 * most)!
+    return { ...full, nearly: full }
+  }
+  const best = runs.reduce((a, b) => (b.steady > a.steady ? b : a))
+  return { ...best, whole: Math.max(...runs.map(({ whole }) => whole)), nearly }
+}
+
+/** Every power of the step up to well beyond all knees, and the knees themselves. */
+function concurrencies({ servers, neighbour = 0 }: Profile, step: number): number[] {
+  const slots = servers.reduce((sum, server) => sum + server.slots, 0)
+  const list = [slots, slots - neighbour]
+  for (const { refuseAbove, thrashPast } of servers) list.push(refuseAbove ?? 0, thrashPast ?? 0)
+  const most = Math.min(HIGHEST, 2 * slots)
+  for (let c = 2; c <= most; c *= step) list.push(Math.round(c))
+  return [...new Set(list)].filter((c) => c >= 2 && c <= most).toSorted((a, b) => a - b)
+}
