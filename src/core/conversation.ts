@@ -45,17 +45,7 @@ const SPELLINGS: readonly (readonly [spelling: string, role: Role])[] = [
 ]
 const API_SPELLINGS = 6
 
-/** Where a turn says who speaks and what; the first one of each pair counts. */
-const ROLE = 0
-const FROM = 1
-const CONTENT = 2
-const VALUE = 3
-const TOOL_CALLS = 4
-/** Other members that servers know; those that a data set adds itself are not sent. */
-const OTHER = 4
-const REASONING = 9
-const THINKING = 11
-
+/** The members of a turn that are looked for. */
 const MEMBERS = [
   'role',
   'from',
@@ -68,6 +58,16 @@ const MEMBERS = [
   'refusal',
   ...REASONING_MEMBERS,
 ] as const
+const place = (name: (typeof MEMBERS)[number]): number => MEMBERS.indexOf(name)
+const ROLE = place('role')
+const FROM = place('from')
+const CONTENT = place('content')
+const VALUE = place('value')
+const TOOL_CALLS = place('tool_calls')
+const REASONING = place(REASONING_MEMBERS[0])
+const THINKING = place('thinking')
+/** From here to the reasoning stand other members that servers know; a data set's own are not sent. */
+const OTHER = TOOL_CALLS
 
 /**
  * Reads the turns of a conversation one by one, so that the first turn of a long one costs little.

@@ -23,6 +23,7 @@ export class RateLimit {
    * the whole limit waits until nothing else is left in the window.
    */
   wait(amount: number, now: number): number {
+    if (this.#limit === Number.POSITIVE_INFINITY) return 0
     this.#forget(now)
     const room = this.#limit - this.#sum - this.#reserved
     if (amount <= room || this.#sum + this.#reserved === 0) return 0
@@ -38,11 +39,14 @@ export class RateLimit {
 
   /** Notes something that begins and will cost about `amount`. */
   reserve(amount: number): void {
+    if (this.#limit === Number.POSITIVE_INFINITY) return
     this.#reserved += amount
   }
 
   /** Notes the end of something that was reserved, and what it cost. */
   settle(reserved: number, amount: number, now: number): void {
+    // Without a limit nothing is remembered: a minute of small requests would be a million entries.
+    if (this.#limit === Number.POSITIVE_INFINITY) return
     this.#reserved -= reserved
     this.#spent.push({ at: now, amount })
     this.#sum += amount

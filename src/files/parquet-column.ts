@@ -68,8 +68,9 @@ export class ParquetColumn {
   }
 
   async #decodePage(): Promise<void> {
-    const { parquet, meta } = this.#source
+    const { parquet } = this.#source
     const { header, length } = await this.#header()
+    if (!(header.compressed_page_size >= 0)) throw new Error('the header of a page is damaged')
     const size = length + header.compressed_page_size
     const view = await this.#view(size)
     this.#at += size
@@ -80,9 +81,6 @@ export class ParquetColumn {
       this.#dictionary = data && parquet.convert(data, decoder)
     } else if (data !== undefined && data !== this.#rows) {
       for (let index = 0; index < data.length; index++) this.#rows.push(data[index])
-    }
-    if (header.compressed_page_size === 0 && length === 0) {
-      throw new Error(`the column ${meta.path_in_schema.join('.')} has an empty page`)
     }
   }
 

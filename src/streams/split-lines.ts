@@ -31,7 +31,11 @@ export function splitLines(
     return { file, line, text: '', bytes: Buffer.from(text.slice(1), 'base64') }
   })
   // An error of the source ends the iteration with it; an early end of the iteration ends the source.
-  pipeline(Readable.from(decodable(blocks), { objectMode: false }), split, () => {})
+  pipeline(
+    Readable.from(decodable(blocks), { objectMode: false, highWaterMark: 1 }),
+    split,
+    () => {},
+  )
   return split as AsyncIterable<TextLine>
 }
 

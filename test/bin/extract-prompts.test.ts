@@ -447,6 +447,17 @@ describe('choice', () => {
   })
 })
 
+describe('the output', () => {
+  const input = '{"prompt":"x"}\n'.repeat(100_000)
+
+  test('that is full is told once, exit 2; one that nobody reads ends the run, exit 0', async () => {
+    const full = await run(NAME, ['-q'], { input, shell: 'exec "$0" "$@" > /dev/full' })
+    assert.deepEqual([full.code, full.stderr.match(/no space left/g)?.length], [2, 1])
+    const closed = await run(NAME, ['-q'], { input, shell: '"$0" "$@" | head -n 1; exit' })
+    assert.deepEqual([closed.code, closed.stderr], [0, ''])
+  })
+})
+
 test('usage errors', async () => {
   for (const [args, message] of [
     [['--keep', 'messages'], /--keep messages cannot be/],

@@ -37,8 +37,12 @@ export class LinesOutput implements RowOutput {
   }
 
   async settle(): Promise<void> {
-    if (this.draft.length > 0) await writeAll(this.#fd, this.draft.view(), this.#name)
-    this.draft.length = 0
+    try {
+      if (this.draft.length > 0) await writeAll(this.#fd, this.draft.view(), this.#name)
+    } finally {
+      // What could not be written is not tried again: one message is enough.
+      this.draft.length = 0
+    }
   }
 
   async commit(): Promise<void> {

@@ -150,7 +150,11 @@ export class Emitter {
   }
 
   async #write(): Promise<void> {
-    if (this.#out.length > 0) await writeAll(this.#fd, this.#out.view(), '<stdout>')
-    this.#out.length = 0
+    try {
+      if (this.#out.length > 0) await writeAll(this.#fd, this.#out.view(), '<stdout>')
+    } finally {
+      // What could not be written is not tried again: one message is enough.
+      this.#out.length = 0
+    }
   }
 }

@@ -70,7 +70,10 @@ export class Extractor implements RowHandler {
       this.#prompt(scanner, bytes, range, place)
     } catch (error) {
       this.emitter.drop()
-      if (!(error instanceof RowProblem)) throw error
+      if (!(error instanceof RowProblem)) {
+        this.rows--
+        throw error
+      }
       this.#unusable(error, scanner, bytes, range, place)
     }
   }

@@ -5,6 +5,12 @@ import { splitLines, type TextLine } from '../../streams/split-lines.ts'
 import { openBlocks, operandsOrStdin, reportTrouble } from '../inputs.ts'
 
 /**
+ * Requests take far longer than reading: what is read ahead only waits in memory, grows old there,
+ * and makes the garbage collector copy it.
+ */
+const READ_SIZE = 16 * 1024
+
+/**
  * The lines of all inputs, one after the other.
  *
  * @param onTrouble gets the exit code of an input that could not be read
@@ -17,7 +23,9 @@ export async function* inputLines(
 ): AsyncGenerator<TextLine, void, void> {
   for (const operand of operandsOrStdin(operands)) {
     try {
-      const { input, blocks } = await openBlocks(context, operand, { blockSize: options.readSize })
+      const { input, blocks } = await openBlocks(context, operand, {
+        blockSize: options.readSize ?? READ_SIZE,
+      })
       yield* splitLines(blocks, input.name)
       await input.close()
     } catch (error) {
