@@ -74,7 +74,8 @@ function open({ origin, keepAlive, ca, proxy }: ConnectionSettings): Dispatcher 
   }
   return proxy === undefined
     ? new Client(origin, options)
-    : new EnvHttpProxyAgent({ ...options, ...proxy, connections: 1 })
+    : // Plain http goes to a proxy as curl sends it, without CONNECT, which many allow for 443 only.
+      new EnvHttpProxyAgent({ ...options, ...proxy, connections: 1, proxyTunnel: false })
 }
 
 /** The proxies that the environment names, lower case first, as curl reads them. */

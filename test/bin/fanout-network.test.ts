@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, request as httpRequest, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { newFolder, run } from '../support/run.ts'
+
+const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+
+const answer: RequestListener = (request, response) => {
+  request.resume()
+  request.on('end', () => {
+    response.setHeader('content-type', 'application/json')
+    if (request.method === 'GET') response.end('{"data":[{"id":"m"}]}')
+    else {
+      response.end(
+        '{"model":"m","choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":{"total_tokens":3}}',
+      )
+    }
+  })
+}
+
+async function listening(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+function records(count: number): string {
+  const lines = Array.from({ length: count }, (_, id) => JSON.stringify({ id, prompt: `q${id}` }))
+  return `${lines.join('\n')}\n`
+}
+
+test('a private authority is trusted when it is given, and no other is', {
+  skip: hasOpenssl ? false : 'openssl is not installed: NOT TESTED',
+}, async () => {
+  const folder = newFolder()
+  const args =
+    'req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1'
+  const made = spawnSync('openssl', [...args.split(' '), '-keyout', 'key.pem', '-out', 'ca.pem'], {
+    cwd: folder,
+  })
+  assert.equal(made.status, 0, String(made.stderr))
+  const key = readFileSync(join(folder, 'key.pem'))
+  const cert = readFileSync(join(folder, 'ca.pem'))
+  const server = createTlsServer({ key, cert }, answer)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  try {
+    const trusting = await run('fanout-complete', ['--url', url, '--ca-file', 'ca.pem'], {
+      cwd: folder,
+      input: records(3),
+    })
+    assert.equal(trusting.code, 0, trusting.stderr)
+    assert.equal(trusting.stdout.toString().trimEnd().split('\n').length, 3)
+    const wary = await run('fanout-complete', ['--url', url], { cwd: folder, input: records(3) })
+    assert.equal(wary.code, 2)
+    assert.match(wary.stderr, /cannot reach the server.*certificate/)
+    assert.equal(wary.stdout.length, 0)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+test('HTTP_PROXY and NO_PROXY are honoured', async () => {
+  const server = createServer(answer)
+  const port = await listening(server)
+  let proxied = 0
+  const proxy = createServer((request, response) => {
+    proxied++
+    const { pathname, host } = new URL(request.url ?? '')
+    const [hostname, target] = host.split(':')
+    const { method, headers } = request
+    const onward = httpRequest(
+      { hostname, port: target, path: pathname, method, headers },
+      (reply) => {
+        response.writeHead(reply.statusCode ?? 502, reply.headers)
+        reply.pipe(response)
+      },
+    )
+    request.pipe(onward)
+  })
+  proxy.on('connect', (request, client) => {
+    proxied++
+    const [hostname, target] = (request.url ?? '').split(':')
+    const onward = connect(Number(target), hostname, () => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n')
+      onward.pipe(client)
+      client.pipe(onward)
+    })
+    onward.on('error', () => client.destroy())
+    client.on('error', () => onward.destroy())
+  })
+  const proxyUrl = `http://127.0.0.1:${await listening(proxy)}`
+  const ask = (env: Record<string, string>): ReturnType<typeof run> =>
+    run('fanout-complete', ['--url', `http://127.0.0.1:${port}/v1`], { input: records(3), env })
+  try {
+    const through = await ask({ HTTP_PROXY: proxyUrl, NO_PROXY: '' })
+    assert.equal(through.code, 0, through.stderr)
+    assert.ok(proxied >= 3, `${proxied} requests came through the proxy`)
+    proxied = 0
+    const direct = await ask({ HTTP_PROXY: proxyUrl, NO_PROXY: '127.0.0.1' })
+    assert.equal(direct.code, 0, direct.stderr)
+    assert.equal(proxied, 0)
+  } finally {
+    for (const each of [server, proxy]) {
+      each.closeAllConnections()
+      each.close()
+    }
+  }
+})
+
+test('--rpm holds over any minute, and what is over it waits', async () => {
+  const arrivals: number[] = []
+  const server = createServer((request, response) => {
+    if (request.method === 'POST') arrivals.push(performance.now())
+    answer(request, response)
+  })
+  const url = `http://127.0.0.1:${await listening(server)}/v1`
+  const speed = 300
+  try {
+    const args = ['--url', url, '--rpm', '5', '--clock-speed', String(speed)]
+    const result = await run('fanout-complete', args, { input: records(16) })
+    assert.equal(result.code, 0, result.stderr)
+    assert.equal(arrivals.length, 16)
+    // Sixteen at five a minute need more than three minutes of server time; arriving may take some.
+    const span = arrivals.at(-1)! - arrivals[0]!
+    assert.ok(span >= (2.7 * 60_000) / speed, `all were sent within ${span} ms`)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+test('a redirect is not followed, and the key does not travel', async () => {
+  const keys: (string | undefined)[] = []
+  const other = createServer((request, response) => {
+    keys.push(request.headers.authorization)
+    answer(request, response)
+  })
+  const otherPort = await listening(other)
+  const server = createServer((request, response) => {
+    request.resume()
+    if (request.method === 'GET') return answer(request, response)
+    response.writeHead(307, { location: `http://127.0.0.1:${otherPort}${request.url}` }).end()
+  })
+  const url = `http://127.0.0.1:${await listening(server)}/v1`
+  try {
+    const env = { OPENAI_API_KEY: 'sk-secret-1' }
+    const result = await run('fanout-complete', ['--url', url], { input: records(1), env })
+    assert.equal(result.code, 1)
+    assert.match(result.stderr, /ERROR sample 0: HTTP 307/)
+    assert.deepEqual(keys, [])
+  } finally {
+    for (const each of [server, other]) {
+      each.closeAllConnections()
+      each.close()
+    }
+  }
+})
+
+test('a decompression bomb and an endless answer end in a failed record', async () => {
+  const { gzipSync } = await import('node:zlib')
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, 0x20))
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') return answer(request, response)
+    let body = ''
+    request.on('data', (chunk) => (body += chunk))
+    request.on('end', () => {
+      if (body.includes('q0')) {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+        return response.end(bomb)
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const flood = setInterval(() => response.write(`data: ${'x'.repeat(1_000_000)}`), 1)
+      response.on('close', () => clearInterval(flood))
+    })
+  })
+  const url = `http://127.0.0.1:${await listening(server)}/v1`
+  try {
+    const args = ['--url', url, '--max-answer', '8M', '--retries', '0']
+    const result = await run('fanout-complete', args, { input: records(2) })
+    assert.equal(result.code, 1, result.stderr)
+    assert.equal(result.stderr.match(/larger than 8388608 bytes/g)?.length, 2, result.stderr)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})
