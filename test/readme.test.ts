@@ -66,7 +66,7 @@ describe('the examples of README.md', () => {
       symlinkSync(join(root, 'dist/bin', file), join(folder, 'bin', file.replace(/\.js$/, '')))
     }
     copyFileSync(join(root, 'examples/questions.jsonl'), join(folder, 'questions.jsonl'))
-    server = await startSimulator({ speed: 2000, meanTokens: 100 })
+    server = await startSimulator({ speed: 2000, meanTokens: 100, keepAliveMs: 0 })
   })
 
   after(async () => {

@@ -10,6 +10,8 @@ export interface InputOptions extends BlockOptions {
   mayBeOutput?: boolean
   /** Files that are written to, which no input may be; undefined ones are skipped. */
   outputs?: readonly (string | undefined)[]
+  /** How the blocks of this very input are to be read. */
+  blocksOf?: (input: Input) => BlockOptions
   /** Read only the bytes that are there when the file is opened, not what is appended meanwhile. */
   whole?: boolean
 }
@@ -65,7 +67,7 @@ export async function openBlocks(
     if (file !== undefined) refuseOwnOutput(statSync(file, { throwIfNoEntry: false }), input)
   }
   const reader = new InterruptibleReader(input.reader, context)
-  return { input, blocks: lineBlocks(reader, options) }
+  return { input, blocks: lineBlocks(reader, { ...options, ...options.blocksOf?.(input) }) }
 }
 
 /**

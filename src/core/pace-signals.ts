@@ -1,11 +1,13 @@
+import { FirstTokenFloor } from './pace-floor.ts'
+import { TokenRate } from './pace-rate.ts'
+
 /** Seconds of the window over which waiting and running requests are judged. */
 const WINDOW = 5
-/** First-token times per median; the floor is the least of these medians. */
-const MEDIAN_OF = 10
-/** The floor rises by this a second, so that it follows a server that became slower. */
-const FLOOR_DRIFT = 1.0002
-/** Weight of the newest second in the rate of first tokens. */
-const EWMA = 0.1
+/** Weights of the newest second in the rate of first tokens: to see a burst, and to see the mean. */
+const QUICK = 0.1
+const SLOW = 0.02
+/** Requests may wait this long (s) in the server's queue, so that its slots stay full. */
+const WAIT = 2
 
 /** What the server's /metrics tell. */
 export interface PaceMetrics {
@@ -25,8 +27,12 @@ export interface PaceView {
   unstarted: number
   /** Of the server's /metrics; 'stale' where the last ones are too old, undefined without any. */
   metrics: PaceMetrics | 'stale' | undefined
-  /** Tokens delivered since the start; characters do where tokens are not told. */
-  tokens: number
+  /**
+   * Tokens that this server has delivered since the start, those of unfinished answers included;
+   * pieces or characters do as well. Undefined where nobody counts them: then harm to the throughput
+   * goes unseen.
+   */
+  tokens: number | undefined
   /** No more input: nothing can be learnt from fewer open requests. */
   exhausted: boolean
 }
@@ -36,30 +42,31 @@ export interface PaceView {
  * of the server's queue, once those that are only being prefilled are taken off.
  */
 export class PaceSignals {
-  /** First tokens a second. */
-  rate = 0
-  /** The least median of first-token times, in milliseconds: a server without a queue. */
-  floor = Number.POSITIVE_INFINITY
-  /** Requests that wait in the server's queue: least and median of the last seconds. */
+  /** What a first token takes at a server without a queue. */
+  readonly floor = new FirstTokenFloor()
+  /** Delivered tokens. */
+  readonly delivered = new TokenRate()
+  /** Requests that wait in the server's queue: now, and least and median of the last seconds. */
+  waiting = 0
   leastWaiting = 0
   medianWaiting = 0
   /** The number of running requests grows: a queue may be a burst of prefills. */
   rising = false
   /** Milliseconds a request takes in the mean. */
   meanLatency = 30_000
+  /** Queues up to these lengths are the noise of completions: while ramping, and after that. */
+  noise = 1
+  slack = 1
 
+  #rate = 0
+  #meanRate = 0
   #firstTokens = 0
-  #times: number[] = []
   #waiting: number[] = []
   #running: number[] = []
 
   firstToken(ms: number): void {
     this.#firstTokens++
-    this.#times.push(ms)
-    if (this.#times.length < MEDIAN_OF) return
-    const median = this.#times.toSorted((a, b) => a - b)[MEDIAN_OF / 2]!
-    this.floor = Math.min(this.floor, median)
-    this.#times = []
+    this.floor.add(ms)
   }
 
   completed(latency: number): void {
@@ -67,35 +74,38 @@ export class PaceSignals {
   }
 
   /** Takes the second's view; to be called every second. */
-  second({ open, unstarted, metrics }: PaceView): void {
-    this.rate += EWMA * (this.#firstTokens - this.rate)
+  second(view: PaceView): void {
+    const { now, open, unstarted, metrics, tokens } = view
+    this.floor.advance(now)
+    this.delivered.add(now, tokens)
+    this.#rate += QUICK * (this.#firstTokens - this.#rate)
+    this.#meanRate += SLOW * (this.#firstTokens - this.#meanRate)
     this.#firstTokens = 0
-    this.floor *= FLOOR_DRIFT
-    const floor = Number.isFinite(this.floor) ? this.floor / 1000 : 0
-    const own = Math.max(0, unstarted - 1.5 * this.rate * floor)
-    // The total of `waiting` holds other clients' requests: steering by it starves one of two.
-    const told = typeof metrics === 'object'
-    if (metrics !== 'stale') {
-      this.#note(this.#waiting, told ? Math.min(metrics.waiting, unstarted) : own)
-    }
+    if (metrics === 'stale') return
+    this.#queue(unstarted, metrics)
     const running = open - unstarted
-    this.#note(this.#running, running)
+    note(this.#running, running)
     const before = this.#running[0]!
     this.rising = running - before > Math.max(1, 0.02 * before)
+    this.noise = 1 + 2 * Math.sqrt(this.#rate)
+    if (metrics === undefined) this.noise = Math.max(this.noise, 0.02 * running)
+    this.slack = Math.min(this.noise, WAIT * this.#meanRate)
+  }
+
+  #queue(unstarted: number, metrics: PaceMetrics | undefined): void {
+    const floor = Number.isFinite(this.floor.value) ? this.floor.value / 1000 : 0
+    const own = Math.max(0, unstarted - 1.5 * this.#rate * floor)
+    // The total of `waiting` holds other clients' requests: steering by it starves one of two.
+    const queue = metrics === undefined ? own : Math.min(metrics.waiting, unstarted)
+    this.waiting = Math.max(own, queue)
+    note(this.#waiting, queue)
     const sorted = this.#waiting.toSorted((a, b) => a - b)
-    this.leastWaiting = sorted[0] ?? 0
-    this.medianWaiting = sorted[Math.floor(sorted.length / 2)] ?? 0
+    this.leastWaiting = sorted[0]!
+    this.medianWaiting = sorted[Math.floor(sorted.length / 2)]!
   }
+}
 
-  /** A queue this long is the noise of completions: they come in bursts of about √rate. */
-  slack(view: PaceView): number {
-    const slack = 1 + 2 * Math.sqrt(this.rate)
-    if (view.metrics !== undefined) return slack
-    return Math.max(slack, 0.02 * (view.open - view.unstarted))
-  }
-
-  #note(list: number[], value: number): void {
-    list.push(value)
-    if (list.length > WINDOW) list.shift()
-  }
+function note(list: number[], value: number): void {
+  list.push(value)
+  if (list.length > WINDOW) list.shift()
 }

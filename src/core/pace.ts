@@ -1,4 +1,7 @@
+import { DownwardProbe } from './pace-probe.ts'
 import { type PaceMetrics, PaceSignals, type PaceView } from './pace-signals.ts'
+import { GrowthTrial } from './pace-trial.ts'
+import { Preemptions, Refusals } from './pace-trouble.ts'
 
 /** Where the search begins: a low start costs 1 % of 10,000 requests, a high one timeouts. */
 const START = 16
@@ -8,25 +11,26 @@ const SECOND = 1000
 const CAREFUL = 0.03
 const MEDIUM = 0.12
 const BOLD = 0.25
-/** The ramp at most quadruples the limit in so many seconds: +25 % each. */
+/** The ramp at most doubles the limit in three seconds: +25 % each. */
 const RAMP = 1.25
-/** Milliseconds between two steps of growth in steady state. */
+/** Milliseconds between two steps of growth in steady state; after steps into a queue up to eight times that. */
 const STEP_EVERY = 15_000
+const LONGEST_STEP = 120_000
 /** A limit that proved too high is not tried again for so long; twice as long each time. */
 const CEILING_FOR = 300_000
+const HARM_CEILING_FOR = 600_000
 const LONGEST_CEILING = 1_800_000
 /** Careful steps after a 429 or a preemption. */
 const CAREFUL_STEPS = 8
 
 /**
  * Finds the number of open requests that fills a server and not its queue, and follows it. One for
- * each server. Found in a model of batching servers (docs/pace.md has the reasoning and the curves):
- * overshoot costs first-token time and timeouts, undershoot costs throughput at once, so it aims at
- * full slots and a few waiting, and rejects only harm, since a rule that demands a gain for each step
- * stops too early.
+ * each server. docs/pace.md has the reasoning and the figures: overshoot costs first-token time and
+ * timeouts, undershoot costs throughput at once, so it aims at full slots and a few waiting, and
+ * rejects only harm, since a rule that demands a gain for each step stops too early.
  */
 export class PaceController {
-  limit = START
+  limit: number
   /** Why the limit moved last, for a person. */
   reason = 'start'
   readonly signals = new PaceSignals()
@@ -35,19 +39,19 @@ export class PaceController {
   #mode: 'ramp' | 'steady' = 'ramp'
   #growth = BOLD
   #carefulSteps = 0
-  #ceiling = Number.POSITIVE_INFINITY
-  #ceilingUntil = 0
+  #ceiling = { limit: Number.POSITIVE_INFINITY, until: 0 }
   #ceilingFor = CEILING_FOR
+  #stepEvery = STEP_EVERY
   #nextStep = 0
   #deafUntil = 0
-  #limited: number[] = []
-  #timedOut = false
+  #trial = new GrowthTrial(this.signals.delivered)
+  #probe = new DownwardProbe(this.signals.delivered)
+  #refusals = new Refusals()
+  #preemptions = new Preemptions()
   #got429 = false
-  #preemptions: { at: number; total: number; completed: number }[] = []
+  #timedOut = false
   #completed = 0
   #stalls = 0
-  #told = false
-  #wasTold = false
 
   /**
    * @param max the limit never goes beyond it
@@ -81,17 +85,20 @@ export class PaceController {
 
   /** Looks at the last second and sets the limit for the next. */
   second(view: PaceView): void {
+    const { now, open } = view
     this.signals.second(view)
-    if (view.now > this.#ceilingUntil) this.#ceiling = Number.POSITIVE_INFINITY
+    if (now > this.#ceiling.until) this.#ceiling.limit = Number.POSITIVE_INFINITY
     // Nothing can be learnt from fewer requests than allowed, nor from metrics of long ago.
     if (view.exhausted || view.metrics === 'stale') return
-    if (this.#afterTrouble(view) || view.now < this.#deafUntil) return
+    if (this.#afterTrouble(view) || now < this.#deafUntil) return
     if (this.#shrink(view)) return
-    // Cuts are made from what is open, never from the limit: repeated ones would drive it to 1.
-    if (view.open > this.limit + 1) return
-    if (view.open < this.limit - 1) return
-    if (this.#mode === 'ramp') this.#ramp(view)
-    else this.#grow(view)
+    if (this.#probe.active) this.#look(view)
+    // More open than allowed: cuts are made from what is open, and this one is not done yet.
+    else if (open > this.limit + 1 || open < this.limit - 1) return
+    else if (this.#mode === 'ramp') this.#ramp(view)
+    else if (this.#probe.due(now) && this.limit > 2 && this.#trial.quiet(now) >= 30) {
+      this.#set(this.#probe.begin(this.limit), 'a look whether fewer do as well', now)
+    } else this.#grow(view)
   }
 
   /** 429, first-token timeouts and preemptions: whether one of them moved the limit. */
@@ -100,16 +107,13 @@ export class PaceController {
     if (this.#got429) {
       this.#got429 = false
       if (now < this.#deafUntil) return true
-      this.#limited = [...this.#limited.filter((at) => now - at < 60_000), now]
-      const cut = this.#limited.length >= 4 ? open * 0.15 : Math.max(1, open * CAREFUL)
-      this.#backTo(open - cut, view, '429')
+      this.#backTo(open - this.#refusals.cut(open, now), '429', now)
       this.#deafUntil = now + 10 * SECOND
       return true
     }
     if (this.#timedOut) {
       this.#timedOut = false
-      this.#set(0.8 * (open - unstarted), 'first-token timeouts')
-      this.#mode = 'steady'
+      this.#cut(0.8 * (open - unstarted), 'first-token timeouts', now)
       this.#deafUntil = now + 30 * SECOND
       return true
     }
@@ -118,79 +122,109 @@ export class PaceController {
 
   #afterPreemptions(view: PaceView): boolean {
     const { now, open } = view
-    const metrics = metricsOf(view)
-    // One source only: a counter of the server, once it has told one, else streams that stood still.
-    if (metrics?.preemptions !== undefined) this.#told = true
-    if (this.#told && metrics?.preemptions === undefined) return false
-    const total = metrics?.preemptions ?? this.#stalls
-    if (this.#told !== this.#wasTold) this.#preemptions = []
-    this.#wasTold = this.#told
-    this.#preemptions.push({ at: now, total, completed: this.#completed })
-    while (now - this.#preemptions[0]!.at > 60_000) this.#preemptions.shift()
-    const first = this.#preemptions[0]!
-    const preempted = total - first.total
-    const share = preempted / Math.max(1, this.#completed - first.completed)
-    if (preempted < 3 || share <= 0.25 || now < this.#deafUntil) return false
-    const factor = Math.max(0.8, 1 - 0.05 * Math.max(1, share / 0.5))
-    this.#backTo(open * factor, view, `${preempted} preemptions in a minute`)
-    this.#preemptions = []
+    const told = metricsOf(view)?.preemptions
+    const preempted = this.#preemptions.second(now, told, this.#stalls, this.#completed)
+    if (preempted === undefined || now < this.#deafUntil) return false
+    const factor = Math.max(0.8, 1 - 0.05 * Math.max(1, preempted.each / 0.5))
+    this.#backTo(open * factor, `${preempted.count} preemptions in a minute`, now)
+    this.#preemptions.forget()
     this.#deafUntil = now + Math.min(180_000, Math.max(30_000, this.signals.meanLatency))
     return true
   }
 
   /** Takes what waits in the server's queue off the limit, in one step. */
-  #shrink(view: PaceView): boolean {
+  #shrink({ now, open }: PaceView): boolean {
     const { leastWaiting, rising } = this.signals
-    const slack = this.signals.slack(view)
-    if (leastWaiting <= 2 * slack || rising) return false
-    this.#set(view.open - leastWaiting + slack, `${Math.round(leastWaiting)} waiting at the server`)
-    this.#mode = 'steady'
+    const slack = this.#mode === 'ramp' ? this.signals.noise : this.signals.slack
+    if (leastWaiting <= Math.max(0.5, 2 * slack) || rising) return false
+    // The next step into the same queue can wait.
+    this.#stepEvery = Math.min(LONGEST_STEP, 2 * this.#stepEvery)
+    const limit = open - leastWaiting + this.signals.slack
+    this.#cut(limit, `${Math.round(leastWaiting)} waiting at the server`, now)
     this.#growth = CAREFUL
-    this.#nextStep = view.now + STEP_EVERY
+    this.#nextStep = now + this.#stepEvery
     return true
   }
 
   #ramp(view: PaceView): void {
-    const { medianWaiting, leastWaiting, rising } = this.signals
-    if (medianWaiting > this.signals.slack(view) || (rising && leastWaiting > 0)) return
+    const { waiting, medianWaiting, leastWaiting, rising, noise } = this.signals
+    if (Math.max(waiting, medianWaiting) > noise || (rising && leastWaiting > 0)) return
     if ((metricsOf(view)?.kvUse ?? 0) > 0.5) {
       this.#mode = 'steady'
       this.#growth = MEDIUM
       return
     }
-    this.#set(Math.max(this.limit + 1, this.limit * RAMP), 'no queue at the server')
+    if (!this.#mayGrow(view.now)) return
+    this.#set(Math.max(this.limit + 1, this.limit * RAMP), 'no queue at the server', view.now)
   }
 
   #grow(view: PaceView): void {
     const kvUse = metricsOf(view)?.kvUse ?? 0
-    if (view.now < this.#nextStep || this.limit >= this.#ceiling || kvUse > 0.92) return
-    const { medianWaiting } = this.signals
-    const slack = this.signals.slack(view)
+    const { now } = view
+    if (now < this.#nextStep || this.limit >= this.#ceiling.limit || kvUse > 0.92) return
+    const { medianWaiting, slack, meanLatency } = this.signals
     if (medianWaiting > slack / 2) this.#growth = CAREFUL
     if (medianWaiting > Math.max(0.5, slack / 2)) return
+    if (!this.#mayGrow(now)) return
     const careful = this.#carefulSteps > 0 || kvUse > 0.8
     const growth = careful ? CAREFUL : kvUse > 0.5 ? Math.min(MEDIUM, this.#growth) : this.#growth
-    this.#set(this.limit + Math.max(1, growth * this.limit), 'no queue at the server')
+    const limit = this.limit + Math.max(1, growth * this.limit)
+    this.#set(Math.min(limit, this.#ceiling.limit), 'no queue at the server', now)
+    // A step that met no queue: the next may be larger, and need not wait so long.
+    if (growth > CAREFUL) this.#stepEvery = STEP_EVERY
     this.#growth = Math.min(BOLD, 2 * growth)
     if (this.#carefulSteps > 0) this.#carefulSteps--
-    const pause = careful ? Math.min(120_000, this.signals.meanLatency) : 0
-    this.#nextStep = view.now + Math.max(STEP_EVERY, pause)
+    const pause = careful ? Math.min(120_000, meanLatency) : 0
+    this.#nextStep = now + Math.max(STEP_EVERY, pause)
+  }
+
+  /** Whether the throughput allows a higher limit; goes back where the last growth did harm. */
+  #mayGrow(now: number): boolean {
+    const verdict = this.#trial.judge(this.limit, now, this.#mode === 'ramp')
+    if (verdict === 'flat') this.#mode = 'steady'
+    if (typeof verdict !== 'object') return verdict === 'grow'
+    const ceiling = this.limit - 1
+    this.#cut(verdict.backTo, `fewer tokens a second with ${this.limit}`, now)
+    this.#ceiling = { limit: Math.max(this.limit, ceiling), until: now + HARM_CEILING_FOR }
+    this.#growth = CAREFUL
+    return false
+  }
+
+  /** Goes on looking whether a lower limit does as well. */
+  #look({ now, open }: PaceView): void {
+    const probed = this.#probe.second(now, open)
+    if (probed === undefined) return
+    const { kept, limit, before } = probed
+    if (!kept) this.#set(before, 'fewer did not do as well', now)
+    else {
+      this.#cut(limit, `as many tokens a second as with ${before}`, now)
+      this.#ceiling = { limit: Math.max(limit, 0.97 * before), until: now + HARM_CEILING_FOR }
+      this.#growth = CAREFUL
+    }
+    this.#nextStep = now + STEP_EVERY
   }
 
   /** Goes down to a limit and does not try a higher one for a while. */
-  #backTo(limit: number, view: PaceView, reason: string): void {
-    this.#set(limit, reason)
-    this.#mode = 'steady'
-    this.#ceiling = this.limit
-    this.#ceilingUntil = view.now + this.#ceilingFor
+  #backTo(limit: number, reason: string, now: number): void {
+    this.#cut(limit, reason, now)
+    this.#ceiling = { limit: this.limit, until: now + this.#ceilingFor }
     this.#ceilingFor = Math.min(LONGEST_CEILING, 2 * this.#ceilingFor)
     this.#carefulSteps = CAREFUL_STEPS
   }
 
-  #set(limit: number, reason: string): void {
+  #cut(limit: number, reason: string, now: number): void {
+    this.#mode = 'steady'
+    this.#probe.cancel()
+    this.#trial.forget()
+    this.#set(limit, reason, now)
+  }
+
+  #set(limit: number, reason: string, now: number): void {
     const next = Math.round(Math.min(this.#max, Math.max(1, limit)))
-    if (next !== this.limit) this.reason = reason
+    if (next === this.limit) return
+    this.reason = reason
     this.limit = next
+    this.#trial.changed(now)
   }
 }
 

@@ -18,6 +18,8 @@ export interface InputRecord {
   asks: string[]
   /** Of a batch line: the path that its url names, without the `/v1`. */
   path: string
+  /** A system message of the record's own, as a JSON string: a `system` text beside `turns`. */
+  system: string | undefined
   /** The record's other members as the text of a JSON object. */
   rest: string
   /** Members that are sent along (`--send`), their values as JSON text; they go before options. */
@@ -64,6 +66,7 @@ const INPUT_BASE64 = Buffer.from('input_base64')
 const URL_NAME = Buffer.from('url')
 const METHOD = Buffer.from('method')
 const ROLE = Buffer.from('role')
+const SYSTEM = Buffer.from('system')
 
 /**
  * Reads the record that lies in `range`. A failure record stands for its `input` under its `id`.
@@ -143,10 +146,25 @@ function ownRecord(
   const { shape, ask } = shapeOf(scanner, bytes, rules)
   scanner.again(range.start)
   const path = shape === 'batch' ? batchPath(scanner, bytes) : ''
-  const rest = otherMembers(scanner, bytes, [key, ask])
+  const system = shape === 'turns' ? ownSystem(scanner, bytes) : undefined
+  const rest = otherMembers(scanner, bytes, [key, ask, system])
   const sent = sentMembers(scanner, bytes, rules.send)
-  const source = text(bytes, range)
-  return { ...own, shape, asks: asksOf(scanner, bytes, shape, ask), path, rest, sent, source }
+  return {
+    ...own,
+    shape,
+    asks: asksOf(scanner, bytes, shape, ask),
+    path,
+    system: system && text(bytes, system),
+    rest,
+    sent,
+    source: text(bytes, range),
+  }
+}
+
+/** As extract-prompts writes it: a conversation's system message cannot be one of its turns. */
+function ownSystem(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
+  const range = findMember(scanner, bytes, SYSTEM)
+  return range !== undefined && bytes[range.start] === 0x22 ? range : undefined
 }
 
 function identity(bytes: Buffer, key: ValueRange): { key: string; idToken: string } {

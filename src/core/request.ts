@@ -25,7 +25,7 @@ const PATHS: Record<Endpoint, string> = { chat: '/chat/completions', completions
 
 /** The messages (or other asks) of a record as they are sent at first, each a JSON token. */
 export function openingMessages(record: InputRecord, settings: RequestSettings): string[] {
-  const system = settings.system === undefined ? [] : [systemMessage(settings.system)]
+  const system = systemMessages(record, settings)
   switch (record.shape) {
     case 'messages': {
       const inner = record.asks[0]!.trim().slice(1, -1).trim()
@@ -102,7 +102,7 @@ function hashedMessages(record: InputRecord, settings: RequestSettings): string[
     const messages = `[${openingMessages(record, settings).join(',')}]`
     return [canonicalJson(messages).slice(1, -1)]
   }
-  const system = settings.system === undefined ? [] : [systemMessage(settings.system)]
+  const system = systemMessages(record, settings)
   const asked = record.asks.map((token) => `{"content":${canonicalString(token)},"role":"user"}`)
   return [...system.map((message) => canonicalJson(message)), ...asked]
 }
@@ -120,8 +120,11 @@ function fixedMembers(settings: RequestSettings): Map<string, string> {
   return members
 }
 
-function systemMessage(text: string): string {
-  return `{"role":"system","content":${JSON.stringify(text)}}`
+/** The record's own system message, else that of the run, if any. */
+function systemMessages(record: InputRecord, settings: RequestSettings): string[] {
+  const run = settings.system === undefined ? undefined : JSON.stringify(settings.system)
+  const token = record.system ?? run
+  return token === undefined ? [] : [`{"role":"system","content":${token}}`]
 }
 
 function beginsWithSystem(messages: string): boolean {

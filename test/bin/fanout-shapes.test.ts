@@ -155,6 +155,21 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.equal(run.stats.tokens.completion, 10)
   })
 
+  test('turns: a system text beside them comes first, and before --system', async (t) => {
+    const server = await serve(t, (request, response) => answerWell(request, response))
+    const { records } = await fanout(server.url, [...MODEL, '--system', 'Be long.'], {
+      input: '{"id":1,"turns":["a","b"],"system":"Be \\u0062rief."}\n{"id":2,"turns":["a"]}\n',
+    })
+    const own = records.find(({ id }) => id === 1)
+    assert.deepEqual(
+      own?.conversations.map(({ role }) => role),
+      ['system', 'user', 'assistant', 'user', 'assistant'],
+    )
+    assert.equal(own?.conversations[0]?.content, 'Be brief.')
+    assert.deepEqual(own?.input, {})
+    assert.equal(records.find(({ id }) => id === 2)?.conversations[0]?.content, 'Be long.')
+  })
+
   test('turns: a failure in the second one keeps the first', async (t) => {
     const server = await serve(t, (request, response) => {
       if (lastMessage(request) === 'two') return json(response, { error: { message: 'no' } }, 400)

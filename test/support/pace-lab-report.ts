@@ -100,7 +100,9 @@ function concurrencies({ servers, neighbour = 0 }: Profile, step: number): numbe
   const slots = servers.reduce((sum, server) => sum + server.slots, 0)
   const list = [slots, slots - neighbour]
   for (const { refuseAbove, thrashPast } of servers) list.push(refuseAbove ?? 0, thrashPast ?? 0)
-  const most = Math.min(HIGHEST, 2 * slots)
+  // Beyond what is refused a fixed number of requests is a storm of retries.
+  const refused = Math.min(...servers.map((server) => server.refuseAbove ?? HIGHEST))
+  const most = Math.min(HIGHEST, 2 * slots, refused)
   for (let c = 2; c <= most; c *= step) list.push(Math.round(c))
   return [...new Set(list)].filter((c) => c >= 2 && c <= most).toSorted((a, b) => a - b)
 }

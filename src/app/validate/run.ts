@@ -5,6 +5,7 @@ import { RemovedFile } from '../../files/removed-file.ts'
 import { forEachInput } from '../inputs.ts'
 import { writeStats } from '../stats.ts'
 import { lineChecks } from './line-checks.ts'
+import { SHARED_BLOCKS } from './look-ahead.ts'
 import type { ValidateOptions } from './options.ts'
 import { Validator } from './validator.ts'
 
@@ -27,6 +28,7 @@ export async function validate(
         blockSize: options.readSize,
         headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
         outputs: [options.rejects, options.stats],
+        blocksOf: (input) => (validator.usesThread(input) ? SHARED_BLOCKS : {}),
       },
       (input, blocks) => validator.file(input, blocks),
     )

@@ -1,4 +1,5 @@
 import type { Context } from '../../cli/command.ts'
+import type { BlockVerdict } from '../../core/clean-block.ts'
 import {
   FILE_SENTENCES,
   fileKind,
@@ -7,7 +8,7 @@ import {
   isConflictSeparator,
 } from '../../core/file-kind.ts'
 import { isBlankRange } from '../../core/json-problem.ts'
-import { LineJudge } from '../../core/line-judge.ts'
+import { LineJudge, type LinePolicy } from '../../core/line-judge.ts'
 import { problemText } from '../../core/problem-text.ts'
 import type { RemovedPiece } from '../../core/removed-piece.ts'
 import { EXIT, type Place } from '../../core/tool-error.ts'
@@ -16,6 +17,7 @@ import type { Input } from '../../files/input.ts'
 import type { RemovedFile } from '../../files/removed-file.ts'
 import type { LineBlock } from '../../streams/line-blocks.ts'
 import type { Finding, LineCheck } from './line-checks.ts'
+import { isWorthAThread, lookedOver } from './look-ahead.ts'
 import type { ValidateOptions } from './options.ts'
 
 const NEWLINE = Buffer.from('\n')
@@ -31,6 +33,7 @@ export class Validator {
   #out: FdSink
   #rejects: RemovedFile | undefined
   #judge: LineJudge
+  #policy: LinePolicy
   #checks: readonly LineCheck[]
   /** Bad lines of the block in work, for --rejects. */
   #pieces: RemovedPiece[] = []
@@ -47,25 +50,45 @@ export class Validator {
     this.#options = options
     this.#out = out
     this.#rejects = rejects
-    this.#judge = new LineJudge({ maxDepth: options.maxDepth, allow: new Set(options.allow) })
+    this.#policy = { maxDepth: options.maxDepth, allow: new Set(options.allow) }
+    this.#judge = new LineJudge(this.#policy)
     this.#checks = checks
+  }
+
+  /** Whether a second thread looks over the blocks of this input. */
+  usesThread(input: Input): boolean {
+    const plain = this.#checks.length === 0 && this.#options.readSize === undefined
+    return plain && isWorthAThread(input)
   }
 
   /** Checks one file; the counts go on over files, line numbers begin anew. */
   async file(input: Input, blocks: AsyncIterable<LineBlock>): Promise<void> {
-    let line = 1
     this.#inConflict = false
-    for await (const block of blocks) {
+    let line = 1
+    for await (const { block, verdict } of this.#lookedAt(input, blocks)) {
       const kind = block.offset === 0 ? fileKind(block.bytes, block.end) : undefined
       if (kind !== undefined && kind !== 'undecided') {
         this.#report({ code: kind, message: FILE_SENTENCES[kind] }, { file: input.name })
         return
       }
-      line = this.#block(input.name, block, line)
+      if (verdict?.clean) {
+        line += verdict.lines
+        this.#count(verdict.lines)
+        if (!this.#options.quiet) this.#out.add(block.bytes, 0, block.end)
+      } else line = this.#block(input.name, block, line)
       if (!this.#options.quiet) await this.#out.flush()
       await this.#rejects?.addAll(this.#pieces.splice(0))
       if (this.#enough()) return
     }
+  }
+
+  /** The blocks, with what a second thread told of them where one is worth it. */
+  async *#lookedAt(
+    input: Input,
+    blocks: AsyncIterable<LineBlock>,
+  ): AsyncGenerator<{ block: LineBlock; verdict?: BlockVerdict }, void, void> {
+    if (this.usesThread(input)) yield* lookedOver(blocks, this.#policy)
+    else for await (const block of blocks) yield { block }
   }
 
   /** The exit code over all files, after a last check of their number of records. */

@@ -1,0 +1,71 @@
+import type { TokenRate } from './pace-rate.ts'
+
+const SECOND = 1000
+/** Milliseconds until the first look downwards, and between two. */
+const FIRST = 120_000
+const EVERY = 900_000
+/** The limit while looking: less than a fifth below. */
+const LOWER = 0.82
+/** Seconds that a lower limit is kept once what is open has drained, and those that are measured. */
+const KEPT = 45
+const MEASURED = 30
+/** Without a count of tokens it is only for the floor of the first-token times. */
+const KEPT_FOR_FLOOR = 10
+/** As good as before: the lower limit stays. Better: it is tried at once whether lower is better still. */
+const AS_GOOD = 0.9875
+const BETTER = 1.03
+
+/** How a look downwards ended. */
+export type Probed = { kept: boolean; limit: number; before: number }
+
+/**
+ * Every quarter of an hour, whether fewer open requests do as well: a server that thrashes does not
+ * say so, and the floor of the first-token times drifts into a queue that is always there.
+ */
+export class DownwardProbe {
+  #delivered: TokenRate
+  #next: number | undefined
+  #before: { limit: number; rate: number } | undefined
+  #limit = 0
+  #drainedAt: number | undefined
+
+  constructor(delivered: TokenRate) {
+    this.#delivered = delivered
+  }
+
+  get active(): boolean {
+    return this.#before !== undefined
+  }
+
+  /** Gives up: something else has moved the limit. */
+  cancel(): void {
+    this.#before = undefined
+  }
+
+  /** Whether it is time to look; to be asked in steady state. */
+  due(now: number): boolean {
+    this.#next ??= now + FIRST
+    return now >= this.#next
+  }
+
+  /** @returns the limit to look at */
+  begin(limit: number): number {
+    this.#before = { limit, rate: this.#delivered.over(MEASURED) }
+    this.#drainedAt = undefined
+    this.#limit = Math.min(limit - 1, Math.ceil(LOWER * limit))
+    return this.#limit
+  }
+
+  /** @returns undefined while it looks */
+  second(now: number, open: number): Probed | undefined {
+    const { limit, rate } = this.#before!
+    if (open <= this.#limit) this.#drainedAt ??= now
+    const { known } = this.#delivered
+    const kept = known ? KEPT : KEPT_FOR_FLOOR
+    if (this.#drainedAt === undefined || now - this.#drainedAt < kept * SECOND) return undefined
+    const now30 = this.#delivered.over(MEASURED)
+    this.#next = now + (known && now30 > BETTER * rate ? 0 : EVERY)
+    this.#before = undefined
+    return { kept: known && now30 >= AS_GOOD * rate, limit: this.#limit, before: limit }
+  }
+}

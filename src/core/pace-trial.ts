@@ -1,0 +1,65 @@
+import type { TokenRate } from './pace-rate.ts'
+
+const SECOND = 1000
+
+/** How a growth is tried: by which factor, how long it settles and is measured (seconds). */
+interface Trial {
+  factor: number
+  settle: number
+  measure: number
+}
+
+const RAMP: Trial = { factor: 2, settle: 3, measure: 4 }
+const STEADY: Trial = { factor: 1.2, settle: 5, measure: 25 }
+/** Below this limit the ramp is not held up: what it could harm is soon undone. */
+const HARMLESS = 32
+/** A doubling that gains less has found the flat part of the curve; one that loses it, the end. */
+const FLAT = 0.05
+
+/** grow: go on. wait: not known yet. flat: nothing to be gained quickly. Else the limit to go back to. */
+export type Verdict = 'grow' | 'wait' | 'flat' | { backTo: number }
+
+/**
+ * Whether more open requests harm the throughput. Rates waver by some per cent, so that a gain cannot
+ * be demanded of every step: only a loss ends the growth.
+ */
+export class GrowthTrial {
+  #delivered: TokenRate
+  #base: { limit: number; rate: number } | undefined
+  #changedAt = Number.NEGATIVE_INFINITY
+
+  constructor(delivered: TokenRate) {
+    this.#delivered = delivered
+  }
+
+  /** The limit has changed. */
+  changed(now: number): void {
+    this.#changedAt = now
+  }
+
+  /** What was measured is worth nothing any more. */
+  forget(): void {
+    this.#base = undefined
+  }
+
+  /** Seconds since the limit changed. */
+  quiet(now: number): number {
+    return (now - this.#changedAt) / SECOND
+  }
+
+  /** Whether a limit, now that it is used up, may grow. */
+  judge(limit: number, now: number, ramping: boolean): Verdict {
+    if (!this.#delivered.known || (ramping && limit < HARMLESS)) return 'grow'
+    const { factor, settle, measure } = ramping ? RAMP : STEADY
+    if (this.#base !== undefined && limit < factor * this.#base.limit) return 'grow'
+    if (this.quiet(now) < settle + measure) return 'wait'
+    const rate = this.#delivered.over(measure)
+    const base = this.#base
+    this.#base = { limit, rate }
+    if (base === undefined) return 'grow'
+    const gain = rate / base.rate - 1
+    const growth = limit / base.limit - 1
+    if (gain < (ramping ? -FLAT : -0.25 * growth)) return { backTo: base.limit }
+    return ramping && gain < FLAT * growth ? 'flat' : 'grow'
+  }
+}

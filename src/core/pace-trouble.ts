@@ -1,0 +1,53 @@
+const MINUTE = 60_000
+/** This many preemptions, and this many for each completion, are more than the noise of lengths. */
+const FEWEST = 3
+const MOST_EACH = 0.25
+
+/** Counts 429 answers: how much of what is open must go. */
+export class Refusals {
+  #at: number[] = []
+
+  /** @returns the number of requests to take off what is open */
+  cut(open: number, now: number): number {
+    this.#at = [...this.#at.filter((at) => now - at < MINUTE), now]
+    return this.#at.length >= 4 ? 0.15 * open : Math.max(1, 0.03 * open)
+  }
+}
+
+/** The preemptions of the last minute, as the server counts them or as streams that stood still. */
+export class Preemptions {
+  #window: { at: number; total: number; completed: number }[] = []
+  #told = false
+
+  /**
+   * Takes the second's counts.
+   * @param told the server's counter, once it has told one the only source
+   * @returns preemptions in the last minute and their number for each completion; undefined while few
+   */
+  second(
+    now: number,
+    told: number | undefined,
+    stalls: number,
+    completed: number,
+  ): { count: number; each: number } | undefined {
+    if (told !== undefined && !this.#told) {
+      this.#told = true
+      this.#window = []
+    }
+    if (this.#told && told === undefined) return undefined
+    const total = told ?? stalls
+    this.#window.push({ at: now, total, completed })
+    // A counter that falls is that of a server which has started again.
+    if (total < (this.#window.at(-2)?.total ?? 0)) this.forget()
+    while (this.#window.length > 0 && now - this.#window[0]!.at > MINUTE) this.#window.shift()
+    const first = this.#window[0]
+    if (first === undefined) return undefined
+    const count = total - first.total
+    const each = count / Math.max(1, completed - first.completed)
+    return count >= FEWEST && each > MOST_EACH ? { count, each } : undefined
+  }
+
+  forget(): void {
+    this.#window = []
+  }
+}
