@@ -89,6 +89,16 @@ export const command = defineCommand({
       metavar: 'FIELD,...',
       describe: "Send these members of the record along, such as 'tools'; they go before options",
     }),
+    historyReasoning: choice({
+      group: 'Requests',
+      choices: ['drop', 'keep'],
+      otherwise: 'drop',
+      describe: 'Of turns: whether the reasoning of earlier ones is sent back',
+    }),
+    returnTokenIds: flag({
+      group: 'Requests',
+      describe: 'Ask vLLM for token ids and record them as prompt_token_ids and token_ids',
+    }),
     key: text({
       group: 'Requests',
       metavar: 'FIELD',

@@ -1,6 +1,9 @@
+import { merged, mergedParts, withoutIndices } from './delta-merge.ts'
+
 /** What a server said in reply to one request, put together from a stream or from one body. */
 export interface Answer {
-  content: string | null
+  /** A text, or parts where the server sends such. */
+  content: string | null | unknown[]
   reasoning: string
   finishReason: string | null
   /** The server's model name and usage, as they came. */
@@ -8,6 +11,8 @@ export interface Answer {
   usage: Usage | undefined
   /** Tool calls, refusal and whatever else the message held, by name. */
   extra: Record<string, unknown>
+  /** What stands beside the message: logprobs, and token ids where they were asked for. */
+  beside: Record<string, unknown>
 }
 
 export type Usage = Record<string, unknown>
@@ -29,6 +34,9 @@ interface Choice {
   delta?: Record<string, unknown> | null
   text?: string | null
   finish_reason?: string | null
+  logprobs?: unknown
+  token_ids?: unknown
+  prompt_token_ids?: unknown
 }
 
 interface Body {
@@ -38,6 +46,7 @@ interface Body {
   error?: unknown
   object?: unknown
   message?: unknown
+  prompt_token_ids?: unknown
 }
 
 /** Reads a whole, not streamed, JSON body. */
@@ -55,6 +64,7 @@ export function answerFromBody(text: string): Answer | Flaw {
   collector.take(choice.message ?? {}, choice)
   collector.model = typeof body.model === 'string' ? body.model : undefined
   collector.usage = body.usage ?? undefined
+  collector.besideOf(body)
   return collector.finish(false)
 }
 
@@ -72,7 +82,9 @@ export class AnswerCollector {
   #reasoning = ''
   #finishReason: string | null = null
   #choices = 0
+  #parts: unknown[] | undefined
   #extra: Record<string, unknown> = {}
+  #beside: Record<string, unknown> = {}
 
   /** Takes the data of one event. */
   event(data: string): void {
@@ -87,6 +99,7 @@ export class AnswerCollector {
     this.flaw ??= errorIn(body)
     if (typeof body.model === 'string') this.model = body.model
     if (body.usage) this.usage = body.usage
+    this.besideOf(body)
     if (!Array.isArray(body.choices) || body.choices.length === 0) return
     const choice = body.choices[0] as Choice
     this.take(choice.delta ?? choice.message ?? {}, choice)
@@ -100,6 +113,9 @@ export class AnswerCollector {
       this.#hasContent = true
       this.#content += content
       if (content !== '') this.#heard()
+    } else if (Array.isArray(content)) {
+      this.#parts = mergedParts(this.#parts ?? [], content)
+      if (content.length > 0) this.#heard()
     }
     for (const name of REASONING_NAMES) {
       const reasoning = message[name]
@@ -115,6 +131,16 @@ export class AnswerCollector {
       if (name === 'tool_calls') this.started = true
     }
     if (typeof choice.finish_reason === 'string') this.#finishReason = choice.finish_reason
+    for (const name of ['logprobs', 'token_ids', 'prompt_token_ids'] as const) {
+      const value = choice[name]
+      if (value === undefined || value === null) continue
+      this.#beside[name] = merged(this.#beside[name], value)
+    }
+  }
+
+  /** Takes what a body, or an event, holds beside its choices. */
+  besideOf({ prompt_token_ids: ids }: Body): void {
+    if (Array.isArray(ids)) this.#beside.prompt_token_ids = ids
   }
 
   /** The server has said how the answer ended: nothing that matters can still be missing. */
@@ -143,13 +169,19 @@ export class AnswerCollector {
       return { code: 'aborted', message: 'the server aborted the answer (finish_reason abort)' }
     }
     return {
-      content: this.#hasContent ? this.#content : null,
+      content: this.#parts ?? (this.#hasContent ? this.#content : null),
       reasoning: this.#reasoning,
       finishReason: this.#finishReason,
       model: this.model,
       usage: this.usage,
-      extra: this.#extra,
+      extra: this.#withoutIndices(),
+      beside: this.#beside,
     }
+  }
+
+  #withoutIndices(): Record<string, unknown> {
+    const { tool_calls: calls, ...others } = this.#extra
+    return calls === undefined ? others : { ...others, tool_calls: withoutIndices(calls) }
   }
 
   #heard(): void {
@@ -181,33 +213,6 @@ function errorIn(body: Body): Flaw | undefined {
     return { code: 'in-band-error', message: `the server says: ${excerpt(String(body.message))}` }
   }
   return undefined
-}
-
-/** Strings are appended, arrays by their `index`, objects member by member. */
-function merged(old: unknown, value: unknown): unknown {
-  if (typeof old === 'string' && typeof value === 'string') return old + value
-  if (Array.isArray(value)) return mergedArray(Array.isArray(old) ? old : [], value)
-  if (isObject(old) && isObject(value)) {
-    const all: Record<string, unknown> = { ...old }
-    // Identifying members are repeated by some servers, not continued.
-    for (const [name, inner] of Object.entries(value)) {
-      const repeated = name === 'id' || name === 'type' || name === 'index'
-      all[name] = repeated ? inner : merged(all[name], inner)
-    }
-    return all
-  }
-  return value
-}
-
-function mergedArray(old: unknown[], value: unknown[]): unknown[] {
-  const all = [...old]
-  for (const element of value) {
-    const index = isObject(element) && typeof element.index === 'number' ? element.index : -1
-    const at = all.findIndex((other) => isObject(other) && other.index === index)
-    if (index < 0 || at < 0) all.push(element)
-    else all[at] = merged(all[at], element)
-  }
-  return all
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

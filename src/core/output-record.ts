@@ -12,6 +12,16 @@ export interface Provenance {
   firstTokenMs: number | undefined
   totalMs: number
   requestHash: string
+  /** Each turn of a conversation that was asked turn by turn. */
+  turns: readonly TurnProvenance[]
+}
+
+export interface TurnProvenance {
+  finish_reason: string | null
+  usage?: Usage
+  attempts: number
+  first_token_ms?: number
+  total_ms: number
 }
 
 /** The assistant's message as it stands in `conversations`, reasoning under its one name. */
@@ -62,6 +72,8 @@ function successLine(
     ...(answer.usage === undefined ? [] : [`"usage":${JSON.stringify(answer.usage)}`]),
     `"attempts":${provenance.attempts}`,
     `"timing":${timing(provenance)}`,
+    ...Object.entries(answer.beside).map(([name, value]) => `"${name}":${JSON.stringify(value)}`),
+    ...(provenance.turns.length > 1 ? [`"turns":${JSON.stringify(provenance.turns)}`] : []),
     `"request_hash":"${provenance.requestHash}"`,
     `"input":${record.rest}`,
   ]

@@ -4,16 +4,17 @@ const SECOND = 1000
 /** Milliseconds until the first look downwards, and between two. */
 const FIRST = 120_000
 const EVERY = 900_000
-/** The limit while looking: less than a fifth below. */
-const LOWER = 0.82
+/** The limit while looking: less than a fifth below, and one request less of few would be more. */
+const LOWER = 0.85
+const FEWEST = 6
 /** Seconds that a lower limit is kept once what is open has drained, and those that are measured. */
 const KEPT = 45
 const MEASURED = 30
 /** Without a count of tokens it is only for the floor of the first-token times. */
 const KEPT_FOR_FLOOR = 10
-/** As good as before: the lower limit stays. Better: it is tried at once whether lower is better still. */
-const AS_GOOD = 0.9875
-const BETTER = 1.03
+/** As good as before, the noise considered: the lower limit stays. Better: it is tried at once whether lower is better still. */
+const AS_GOOD = 1.01
+const BETTER = 1.05
 
 /** How a look downwards ended. */
 export type Probed = { kept: boolean; limit: number; before: number }
@@ -43,9 +44,9 @@ export class DownwardProbe {
   }
 
   /** Whether it is time to look; to be asked in steady state. */
-  due(now: number): boolean {
+  due(limit: number, now: number): boolean {
     this.#next ??= now + FIRST
-    return now >= this.#next
+    return limit >= FEWEST && now >= this.#next
   }
 
   /** @returns the limit to look at */

@@ -6,6 +6,8 @@ const WINDOW = 5
 /** Weights of the newest second in the rate of first tokens: to see a burst, and to see the mean. */
 const QUICK = 0.1
 const SLOW = 0.02
+/** Seconds for which the filling of the KV cache is foreseen. */
+const FORESIGHT = 20
 /** Requests may wait this long (s) in the server's queue, so that its slots stay full. */
 const WAIT = 2
 
@@ -46,7 +48,10 @@ export class PaceSignals {
   readonly floor = new FirstTokenFloor()
   /** Delivered tokens. */
   readonly delivered = new TokenRate()
-  /** Requests that wait in the server's queue: now, and least and median of the last seconds. */
+  /**
+   * Requests that wait in the server's queue: now, and least (0 until known) and median of the last
+   * seconds.
+   */
   waiting = 0
   leastWaiting = 0
   medianWaiting = 0
@@ -54,13 +59,20 @@ export class PaceSignals {
   rising = false
   /** Milliseconds a request takes in the mean. */
   meanLatency = 30_000
+  /** First tokens a second, over a minute. */
+  meanRate = 0
+  /** Completed answers a second. */
+  completions = 0
+  /** Share of the KV cache some seconds from now, as it fills at present; 0 where it is not told. */
+  kvUse = 0
   /** Queues up to these lengths are the noise of completions: while ramping, and after that. */
   noise = 1
   slack = 1
 
   #rate = 0
-  #meanRate = 0
   #firstTokens = 0
+  #completed = 0
+  #kvUse: number[] = []
   #waiting: number[] = []
   #running: number[] = []
 
@@ -70,6 +82,7 @@ export class PaceSignals {
   }
 
   completed(latency: number): void {
+    this.#completed++
     this.meanLatency += 0.05 * (latency - this.meanLatency)
   }
 
@@ -79,17 +92,33 @@ export class PaceSignals {
     this.floor.advance(now)
     this.delivered.add(now, tokens)
     this.#rate += QUICK * (this.#firstTokens - this.#rate)
-    this.#meanRate += SLOW * (this.#firstTokens - this.#meanRate)
+    this.meanRate += SLOW * (this.#firstTokens - this.meanRate)
     this.#firstTokens = 0
+    this.completions += QUICK * (this.#completed - this.completions)
+    this.#completed = 0
     if (metrics === 'stale') return
     this.#queue(unstarted, metrics)
+    this.#foresee(metrics?.kvUse ?? 0)
     const running = open - unstarted
     note(this.#running, running)
     const before = this.#running[0]!
     this.rising = running - before > Math.max(1, 0.02 * before)
     this.noise = 1 + 2 * Math.sqrt(this.#rate)
     if (metrics === undefined) this.noise = Math.max(this.noise, 0.02 * running)
-    this.slack = Math.min(this.noise, WAIT * this.#meanRate)
+    this.slack = Math.min(this.noise, WAIT * this.meanRate)
+  }
+
+  /** What waited before a cut was done says nothing of what waits after it. */
+  forgetWaiting(): void {
+    this.#waiting = []
+    this.leastWaiting = 0
+  }
+
+  /** A cache is as full as a limit makes it only after a mean latency: too late for a ramp. */
+  #foresee(kvUse: number): void {
+    note(this.#kvUse, kvUse)
+    const slope = (kvUse - this.#kvUse[0]!) / Math.max(1, this.#kvUse.length - 1)
+    this.kvUse = kvUse + Math.max(0, slope) * FORESIGHT
   }
 
   #queue(unstarted: number, metrics: PaceMetrics | undefined): void {
@@ -100,7 +129,7 @@ export class PaceSignals {
     this.waiting = Math.max(own, queue)
     note(this.#waiting, queue)
     const sorted = this.#waiting.toSorted((a, b) => a - b)
-    this.leastWaiting = sorted[0]!
+    this.leastWaiting = sorted.length < WINDOW ? 0 : sorted[0]!
     this.medianWaiting = sorted[Math.floor(sorted.length / 2)]!
   }
 }

@@ -9,10 +9,15 @@ interface Trial {
   measure: number
 }
 
-const RAMP: Trial = { factor: 2, settle: 3, measure: 4 }
+const RAMP: Trial = { factor: 2, settle: 2, measure: 4 }
 const STEADY: Trial = { factor: 1.2, settle: 5, measure: 25 }
+const SOON = { settle: 3, measure: 11 }
+/** Loss after a step that is more than the wavering of rates. */
+const CLEAR = 0.07
 /** Below this limit the ramp is not held up: what it could harm is soon undone. */
 const HARMLESS = 32
+/** Loss (in three seconds) that interrupts the ramp. */
+const CLEAR_LOSS = 0.2
 /** A doubling that gains less has found the flat part of the curve; one that loses it, the end. */
 const FLAT = 0.05
 
@@ -27,14 +32,18 @@ export class GrowthTrial {
   #delivered: TokenRate
   #base: { limit: number; rate: number } | undefined
   #changedAt = Number.NEGATIVE_INFINITY
+  #judged = false
+  /** What the last doubling of the limit gained. */
+  lastGain = 1
 
   constructor(delivered: TokenRate) {
     this.#delivered = delivered
   }
 
-  /** The limit has changed. */
+  /** The limit has changed, or more is still open than it allows. */
   changed(now: number): void {
     this.#changedAt = now
+    this.#judged = false
   }
 
   /** What was measured is worth nothing any more. */
@@ -51,7 +60,8 @@ export class GrowthTrial {
   judge(limit: number, now: number, ramping: boolean): Verdict {
     if (!this.#delivered.known || (ramping && limit < HARMLESS)) return 'grow'
     const { factor, settle, measure } = ramping ? RAMP : STEADY
-    if (this.#base !== undefined && limit < factor * this.#base.limit) return 'grow'
+    const small = this.#base !== undefined && limit < factor * this.#base.limit
+    if (small && !(ramping && this.#seemsLess(limit))) return 'grow'
     if (this.quiet(now) < settle + measure) return 'wait'
     const rate = this.#delivered.over(measure)
     const base = this.#base
@@ -59,7 +69,25 @@ export class GrowthTrial {
     if (base === undefined) return 'grow'
     const gain = rate / base.rate - 1
     const growth = limit / base.limit - 1
+    this.lastGain = gain / growth
     if (gain < (ramping ? -FLAT : -0.25 * growth)) return { backTo: base.limit }
-    return ramping && gain < FLAT * growth ? 'flat' : 'grow'
+    return ramping && this.lastGain < FLAT ? 'flat' : 'grow'
+  }
+
+  /** A loss that may as well be a burst of prefills: reason enough to wait and measure. */
+  #seemsLess(limit: number): boolean {
+    const base = this.#base
+    if (base === undefined || limit < 1.2 * base.limit) return false
+    return this.#delivered.over(3) < (1 - CLEAR_LOSS) * base.rate
+  }
+
+  /** Once after each step in steady state: the limit to go back to where it did clear harm. */
+  harm(limit: number, now: number): number | undefined {
+    const base = this.#base
+    if (this.#judged || base === undefined || limit <= base.limit) return undefined
+    if (this.quiet(now) < SOON.settle + SOON.measure) return undefined
+    this.#judged = true
+    const allowed = Math.max(CLEAR, 0.25 * (limit / base.limit - 1))
+    return this.#delivered.over(SOON.measure) < (1 - allowed) * base.rate ? base.limit : undefined
   }
 }

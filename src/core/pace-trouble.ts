@@ -1,7 +1,7 @@
 const MINUTE = 60_000
 /** This many preemptions, and this many for each completion, are more than the noise of lengths. */
-const FEWEST = 3
-const MOST_EACH = 0.25
+const FEWEST = 5
+const MOST_EACH = 0.6
 
 /** Counts 429 answers: how much of what is open must go. */
 export class Refusals {

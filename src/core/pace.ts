@@ -3,16 +3,21 @@ import { type PaceMetrics, PaceSignals, type PaceView } from './pace-signals.ts'
 import { GrowthTrial } from './pace-trial.ts'
 import { Preemptions, Refusals } from './pace-trouble.ts'
 
-/** Where the search begins: a low start costs 1 % of 10,000 requests, a high one timeouts. */
-const START = 16
+/** Where the search begins: a low start costs seconds, a high one timeouts at a small server. */
+const START = 4
 const SECOND = 1000
 
 /** Growth of the limit per step in steady state, as a share of it. */
 const CAREFUL = 0.03
 const MEDIUM = 0.12
 const BOLD = 0.25
-/** The ramp at most doubles the limit in three seconds: +25 % each. */
+/** Growth a second of the ramp: while the limit is small, and after that. */
+const SMALL = 32
+const QUICK_RAMP = 1.5
 const RAMP = 1.25
+/** Where a doubling gains less than this, so many seconds' worth of completions are a step at most. */
+const FLATTENING = 0.5
+const STEP_SECONDS = 20
 /** Milliseconds between two steps of growth in steady state; after steps into a queue up to eight times that. */
 const STEP_EVERY = 15_000
 const LONGEST_STEP = 120_000
@@ -20,6 +25,8 @@ const LONGEST_STEP = 120_000
 const CEILING_FOR = 300_000
 const HARM_CEILING_FOR = 600_000
 const LONGEST_CEILING = 1_800_000
+/** A KV cache that was too small once is so for a while. */
+const PRESSED_FOR = 600_000
 /** Careful steps after a 429 or a preemption. */
 const CAREFUL_STEPS = 8
 
@@ -41,9 +48,11 @@ export class PaceController {
   #carefulSteps = 0
   #ceiling = { limit: Number.POSITIVE_INFINITY, until: 0 }
   #ceilingFor = CEILING_FOR
+  #harmCeilingFor = HARM_CEILING_FOR
   #stepEvery = STEP_EVERY
   #nextStep = 0
   #deafUntil = 0
+  #pressedUntil = 0
   #trial = new GrowthTrial(this.signals.delivered)
   #probe = new DownwardProbe(this.signals.delivered)
   #refusals = new Refusals()
@@ -90,15 +99,21 @@ export class PaceController {
     if (now > this.#ceiling.until) this.#ceiling.limit = Number.POSITIVE_INFINITY
     // Nothing can be learnt from fewer requests than allowed, nor from metrics of long ago.
     if (view.exhausted || view.metrics === 'stale') return
-    if (this.#afterTrouble(view) || now < this.#deafUntil) return
-    if (this.#shrink(view)) return
+    // Cuts are made from what is open: while more is open than allowed, one is not done yet.
+    const draining = open > this.limit
+    if (draining) this.#drain(now)
+    if (this.#afterTrouble(view) || this.#shrink(view) || now < this.#deafUntil) return
     if (this.#probe.active) this.#look(view)
-    // More open than allowed: cuts are made from what is open, and this one is not done yet.
-    else if (open > this.limit + 1 || open < this.limit - 1) return
+    else if (draining || open < this.limit - 1) return
     else if (this.#mode === 'ramp') this.#ramp(view)
-    else if (this.#probe.due(now) && this.limit > 2 && this.#trial.quiet(now) >= 30) {
+    else if (this.#probe.due(this.limit, now) && this.#trial.quiet(now) >= 30) {
       this.#set(this.#probe.begin(this.limit), 'a look whether fewer do as well', now)
     } else this.#grow(view)
+  }
+
+  #drain(now: number): void {
+    this.signals.forgetWaiting()
+    this.#trial.changed(now)
   }
 
   /** 429, first-token timeouts and preemptions: whether one of them moved the limit. */
@@ -107,7 +122,8 @@ export class PaceController {
     if (this.#got429) {
       this.#got429 = false
       if (now < this.#deafUntil) return true
-      this.#backTo(open - this.#refusals.cut(open, now), '429', now)
+      this.#backTo(open - this.#refusals.cut(open, now), '429', now, this.#ceilingFor)
+      this.#ceilingFor = Math.min(LONGEST_CEILING, 2 * this.#ceilingFor)
       this.#deafUntil = now + 10 * SECOND
       return true
     }
@@ -125,21 +141,24 @@ export class PaceController {
     const told = metricsOf(view)?.preemptions
     const preempted = this.#preemptions.second(now, told, this.#stalls, this.#completed)
     if (preempted === undefined || now < this.#deafUntil) return false
-    const factor = Math.max(0.8, 1 - 0.05 * Math.max(1, preempted.each / 0.5))
-    this.#backTo(open * factor, `${preempted.count} preemptions in a minute`, now)
+    this.#pressedUntil = now + PRESSED_FOR
+    const factor = Math.max(0.92, 1 - 0.03 * Math.max(1, preempted.each))
+    this.#backTo(open * factor, `${preempted.count} preemptions in a minute`, now, CEILING_FOR / 2)
     this.#preemptions.forget()
-    this.#deafUntil = now + Math.min(180_000, Math.max(30_000, this.signals.meanLatency))
+    this.#deafUntil = now + Math.min(180_000, Math.max(60_000, this.signals.meanLatency))
     return true
   }
 
   /** Takes what waits in the server's queue off the limit, in one step. */
   #shrink({ now, open }: PaceView): boolean {
-    const { leastWaiting, rising } = this.signals
-    const slack = this.#mode === 'ramp' ? this.signals.noise : this.signals.slack
-    if (leastWaiting <= Math.max(0.5, 2 * slack) || rising) return false
+    const { leastWaiting, rising, noise } = this.signals
+    // A full cache makes requests wait until one of the long answers ends.
+    const slack = Math.max(this.signals.slack, this.#isPressed(now) ? 0.08 * open : 0)
+    if (leastWaiting <= Math.max(0.5, 2 * (this.#mode === 'ramp' ? noise : slack)) || rising)
+      return false
+    const limit = open - leastWaiting + slack
     // The next step into the same queue can wait.
     this.#stepEvery = Math.min(LONGEST_STEP, 2 * this.#stepEvery)
-    const limit = open - leastWaiting + this.signals.slack
     this.#cut(limit, `${Math.round(leastWaiting)} waiting at the server`, now)
     this.#growth = CAREFUL
     this.#nextStep = now + this.#stepEvery
@@ -149,26 +168,36 @@ export class PaceController {
   #ramp(view: PaceView): void {
     const { waiting, medianWaiting, leastWaiting, rising, noise } = this.signals
     if (Math.max(waiting, medianWaiting) > noise || (rising && leastWaiting > 0)) return
-    if ((metricsOf(view)?.kvUse ?? 0) > 0.5) {
+    if (this.signals.kvUse > 0.7) {
       this.#mode = 'steady'
       this.#growth = MEDIUM
       return
     }
     if (!this.#mayGrow(view.now)) return
-    this.#set(Math.max(this.limit + 1, this.limit * RAMP), 'no queue at the server', view.now)
+    const factor = this.limit < SMALL ? QUICK_RAMP : RAMP
+    const step = Math.max(1, (factor - 1) * this.limit)
+    const careful = Math.max(2, 0.05 * this.limit, STEP_SECONDS * this.signals.completions)
+    const flattens = this.#trial.lastGain < FLATTENING
+    const limit = this.limit + (flattens ? Math.min(step, careful) : step)
+    this.#set(limit, 'no queue at the server', view.now)
   }
 
   #grow(view: PaceView): void {
-    const kvUse = metricsOf(view)?.kvUse ?? 0
     const { now } = view
+    const { kvUse } = this.signals
+    const harmless = this.#trial.harm(this.limit, now)
+    if (harmless !== undefined) return this.#undo(harmless, now)
+    // What stopped the growth may still be there.
+    if (this.limit >= this.#ceiling.limit) this.#growth = CAREFUL
     if (now < this.#nextStep || this.limit >= this.#ceiling.limit || kvUse > 0.92) return
     const { medianWaiting, slack, meanLatency } = this.signals
     if (medianWaiting > slack / 2) this.#growth = CAREFUL
     if (medianWaiting > Math.max(0.5, slack / 2)) return
     if (!this.#mayGrow(now)) return
-    const careful = this.#carefulSteps > 0 || kvUse > 0.8
+    const careful = this.#carefulSteps > 0 || this.#isPressed(now)
     const growth = careful ? CAREFUL : kvUse > 0.5 ? Math.min(MEDIUM, this.#growth) : this.#growth
-    const limit = this.limit + Math.max(1, growth * this.limit)
+    const most = Math.max(1, (STEP_SECONDS / 2) * this.signals.meanRate)
+    const limit = this.limit + Math.min(most, Math.max(1, growth * this.limit))
     this.#set(Math.min(limit, this.#ceiling.limit), 'no queue at the server', now)
     // A step that met no queue: the next may be larger, and need not wait so long.
     if (growth > CAREFUL) this.#stepEvery = STEP_EVERY
@@ -183,11 +212,17 @@ export class PaceController {
     const verdict = this.#trial.judge(this.limit, now, this.#mode === 'ramp')
     if (verdict === 'flat') this.#mode = 'steady'
     if (typeof verdict !== 'object') return verdict === 'grow'
-    const ceiling = this.limit - 1
-    this.#cut(verdict.backTo, `fewer tokens a second with ${this.limit}`, now)
-    this.#ceiling = { limit: Math.max(this.limit, ceiling), until: now + HARM_CEILING_FOR }
-    this.#growth = CAREFUL
+    this.#undo(verdict.backTo, now)
     return false
+  }
+
+  /** The last growth did harm: half of it may be tried again. */
+  #undo(limit: number, now: number): void {
+    const ceiling = Math.round((limit + this.limit) / 2)
+    this.#cut(limit, `fewer tokens a second with ${this.limit}`, now)
+    this.#ceiling = { limit: ceiling, until: now + this.#harmCeilingFor }
+    this.#harmCeilingFor = Math.min(LONGEST_CEILING, 2 * this.#harmCeilingFor)
+    this.#growth = CAREFUL
   }
 
   /** Goes on looking whether a lower limit does as well. */
@@ -198,17 +233,24 @@ export class PaceController {
     if (!kept) this.#set(before, 'fewer did not do as well', now)
     else {
       this.#cut(limit, `as many tokens a second as with ${before}`, now)
-      this.#ceiling = { limit: Math.max(limit, 0.97 * before), until: now + HARM_CEILING_FOR }
+      this.#ceiling = {
+        limit: Math.max(limit, Math.round(0.97 * before)),
+        until: now + HARM_CEILING_FOR,
+      }
       this.#growth = CAREFUL
     }
     this.#nextStep = now + STEP_EVERY
   }
 
+  /** Whether the KV cache, and not the slots, is what limits the server. */
+  #isPressed(now: number): boolean {
+    return now < this.#pressedUntil || this.signals.kvUse > 0.8
+  }
+
   /** Goes down to a limit and does not try a higher one for a while. */
-  #backTo(limit: number, reason: string, now: number): void {
+  #backTo(limit: number, reason: string, now: number, time: number): void {
     this.#cut(limit, reason, now)
-    this.#ceiling = { limit: this.limit, until: now + this.#ceilingFor }
-    this.#ceilingFor = Math.min(LONGEST_CEILING, 2 * this.#ceilingFor)
+    this.#ceiling = { limit: this.limit, until: now + time }
     this.#carefulSteps = CAREFUL_STEPS
   }
 
@@ -216,7 +258,7 @@ export class PaceController {
     this.#mode = 'steady'
     this.#probe.cancel()
     this.#trial.forget()
-    this.#set(limit, reason, now)
+    this.#set(Math.min(limit, this.limit), reason, now)
   }
 
   #set(limit: number, reason: string, now: number): void {

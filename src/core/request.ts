@@ -10,6 +10,8 @@ export interface RequestSettings {
   model: string
   system: string | undefined
   stream: boolean
+  /** Whether the reasoning of earlier turns goes into the context of later ones. */
+  historyReasoning: 'drop' | 'keep'
   /** Sampling and other members of the body, as the text of JSON values by name. */
   parameters: ReadonlyMap<string, string>
 }

@@ -155,6 +155,61 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.equal(run.stats.tokens.completion, 10)
   })
 
+  test('turns: what each took is told, and reasoning stays out of the context or not', async (t) => {
+    for (const [history, sentBack] of [
+      ['drop', undefined],
+      ['keep', 'hm'],
+    ] as const) {
+      const server = await serve(t, (_request, response) => {
+        const parts = [delta({ reasoning: 'hm' }), delta({ content: 'yes' }), delta({}, 'stop')]
+        beginStream(response).end(events(...parts, USAGE_CHUNK, DONE))
+      })
+      const { records, lines } = await fanout(
+        server.url,
+        [...MODEL, '--history-reasoning', history],
+        { input: '{"id":1,"turns":["a","b"]}\n' },
+      )
+      const last = JSON.parse(server.requests.at(-1)!.body) as { messages: object[] }
+      const context = last.messages[1] as { reasoning_content?: string }
+      assert.equal(context.reasoning_content, sentBack)
+      assert.equal(records[0]?.conversations[1]?.reasoning_content, 'hm')
+      const { turns } = JSON.parse(lines[0]!) as { turns: Record<string, unknown>[] }
+      assert.equal(turns.length, 2)
+      for (const turn of turns) {
+        assert.equal(turn.finish_reason, 'stop')
+        assert.equal(turn.attempts, 1)
+        assert.deepEqual(turn.usage, { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 })
+        assert.ok(Number(turn.total_ms) >= Number(turn.first_token_ms))
+      }
+    }
+  })
+
+  test('--return-token-ids asks for token ids and records them', async (t) => {
+    const server = await serve(t, (_request, response) => {
+      const chunk = (delta: object, beside: object, top: object): object => ({
+        choices: [{ delta, finish_reason: null, ...beside }],
+        ...top,
+      })
+      const parts = [
+        chunk({ role: 'assistant' }, {}, { prompt_token_ids: [5, 6] }),
+        chunk({ content: 'y' }, { token_ids: [7] }, {}),
+        chunk({ content: 'es' }, { token_ids: [8, 9] }, {}),
+        delta({}, 'stop'),
+      ]
+      beginStream(response).end(events(...parts, DONE))
+    })
+    const { lines } = await fanout(server.url, [...MODEL, '--return-token-ids'], {
+      input: '{"id":1,"prompt":"q"}\n',
+    })
+    assert.equal(
+      (JSON.parse(server.requests[0]!.body) as Record<string, unknown>).return_token_ids,
+      true,
+    )
+    const line = JSON.parse(lines[0]!) as Record<string, unknown>
+    assert.deepEqual(line.prompt_token_ids, [5, 6])
+    assert.deepEqual(line.token_ids, [7, 8, 9])
+  })
+
   test('turns: a system text beside them comes first, and before --system', async (t) => {
     const server = await serve(t, (request, response) => answerWell(request, response))
     const { records } = await fanout(server.url, [...MODEL, '--system', 'Be long.'], {

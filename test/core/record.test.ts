@@ -27,6 +27,7 @@ const SETTINGS: RequestSettings = {
   model: 'm',
   system: undefined,
   stream: true,
+  historyReasoning: 'drop' as const,
   parameters: new Map(),
 }
 

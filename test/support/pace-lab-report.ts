@@ -61,7 +61,8 @@ function swingOf(limits: readonly number[]): number {
   for (let i = 0; i < limits.length; i += SWING / 4) {
     const part = limits.slice(i, i + SWING)
     const most = Math.max(...part)
-    worst = Math.max(worst, (most - Math.min(...part)) / most)
+    // One request more or less is no swing, however few there are.
+    worst = Math.max(worst, (most - Math.min(...part) - 1) / most)
   }
   return worst
 }

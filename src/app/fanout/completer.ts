@@ -7,6 +7,7 @@ import {
   chatLine,
   completionLine,
   type Provenance,
+  type TurnProvenance,
 } from '../../core/output-record.ts'
 import { type InputRecord, RecordError } from '../../core/record.ts'
 import {
@@ -83,6 +84,7 @@ export class Completer {
     let startedAt: number | undefined
     let usage: Answer['usage']
     let timing: Timing = { firstToken: undefined, total: 0 }
+    const told: TurnProvenance[] = []
     for (const [turn, text] of turns.entries()) {
       if (turn > 0) {
         context.push(userMessage(text))
@@ -101,11 +103,11 @@ export class Completer {
       timing = addTiming(timing, asked.outcome.timing)
       usage = addUsage(usage, answer.usage)
       messages.push(assistantMessage(answer))
-      // Reasoning belongs to its own turn: chat templates drop it from the history.
-      context.push(assistantMessage({ ...answer, reasoning: '' }))
+      context.push(this.#inHistory(answer))
+      told.push(this.#turn(asked))
       if (turn < turns.length - 1) continue
       const total = usage === undefined ? answer : { ...answer, usage }
-      const provenance = this.#provenance(record, attempts, startedAt, timing)
+      const provenance = this.#provenance(record, attempts, startedAt, timing, told)
       return {
         kind: 'answered',
         line: chatLine(record, messages, total, provenance),
@@ -115,11 +117,32 @@ export class Completer {
     throw new Error('a record without turns')
   }
 
+  /** An answer as it goes into the context of the next turn. */
+  #inHistory(answer: Answer): string {
+    // Reasoning belongs to its own turn: chat templates drop it from the history.
+    const keep = this.#settings.historyReasoning === 'keep'
+    return assistantMessage(keep ? answer : { ...answer, reasoning: '' })
+  }
+
+  #turn({ outcome, attempts }: Extract<Asked, { kind: 'replied' }>): TurnProvenance {
+    if (outcome.kind !== 'answer') throw new Error('no answer was read')
+    const { answer, timing } = outcome
+    const first = this.#settings.stream ? timing.firstToken : undefined
+    return {
+      finish_reason: answer.finishReason,
+      ...(answer.usage !== undefined && { usage: answer.usage }),
+      attempts,
+      ...(first !== undefined && { first_token_ms: Math.round(first) }),
+      total_ms: Math.round(timing.total),
+    }
+  }
+
   #provenance(
     record: InputRecord,
     attempts: number,
     startedAt: number,
     timing: Timing,
+    turns: readonly TurnProvenance[] = [],
   ): Provenance {
     return {
       attempts,
@@ -127,6 +150,7 @@ export class Completer {
       firstTokenMs: this.#settings.stream ? timing.firstToken : undefined,
       totalMs: timing.total,
       requestHash: requestHash(record, this.#settings),
+      turns,
     }
   }
 }

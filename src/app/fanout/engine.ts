@@ -158,12 +158,13 @@ export class Engine {
   }
 
   async #makeCompleter(): Promise<Completer> {
-    const { endpoint, system, noStream, model } = this.#options
+    const { endpoint, system, noStream, model, historyReasoning } = this.#options
     return new Completer(this.#asker, {
       endpoint,
       model: model ?? (await this.#onlyModel()),
       system,
       stream: !noStream,
+      historyReasoning,
       parameters: this.#parts.parameters,
     })
   }

@@ -13,6 +13,8 @@ export interface FanoutOptions {
   promptField: string | undefined
   system: string | undefined
   send: string[]
+  historyReasoning: 'drop' | 'keep'
+  returnTokenIds: boolean
   key: string | undefined
 
   maxTokens: number | undefined

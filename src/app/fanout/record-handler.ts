@@ -1,5 +1,6 @@
 import type { Context } from '../../cli/command.ts'
 import { printable } from '../../cli/reporter.ts'
+import type { Answer } from '../../core/answer.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Failure } from '../../core/failure.ts'
 import { type FailedRecord, failureLine } from '../../core/output-record.ts'
@@ -222,7 +223,7 @@ export class RecordHandler {
     if (answer.finishReason === 'length') {
       accounting.cutByLength++
       if (this.#options.onLength === 'fail') {
-        const partial = { reasoning_content: answer.reasoning, content: answer.content ?? '' }
+        const partial = { reasoning_content: answer.reasoning, content: textOf(answer) }
         const message = 'The answer was cut by the token limit (--on-length fail)'
         return { code: 'cut-by-length', message, retryable: false, partial }
       }
@@ -272,4 +273,9 @@ export class RecordHandler {
       'output',
     )
   }
+}
+
+/** What an answer says as text; parts that are none count as nothing. */
+function textOf({ content }: Answer): string {
+  return typeof content === 'string' ? content : content === null ? '' : JSON.stringify(content)
 }

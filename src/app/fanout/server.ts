@@ -130,7 +130,8 @@ function textsOf(outcome: Outcome): string[] {
   }
   const { content, reasoning, extra } = outcome.answer
   const others = Object.keys(extra).length > 0 ? JSON.stringify(extra) : ''
-  return [content ?? '', reasoning, others]
+  const text = typeof content === 'string' ? content : JSON.stringify(content ?? '')
+  return [text, reasoning, others]
 }
 
 function isSuccess(status: number): boolean {

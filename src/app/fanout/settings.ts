@@ -35,6 +35,7 @@ export function requestParameters(options: FanoutOptions): Map<string, string> {
   for (const [name, value] of Object.entries(own)) {
     if (value !== undefined) parameters.set(name, String(value))
   }
+  if (options.returnTokenIds) parameters.set('return_token_ids', 'true')
   for (const [name, value] of parseParameters(options.param)) parameters.set(name, value)
   if (parameters.has('n')) throw usageError('--param n: use extract-prompts --samples instead')
   return parameters

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { newFolder, run } from '../support/run.ts'
+
+/** Above the size from which a second thread looks over every other block. */
+const SIZE = 270 * 1024 * 1024
+
+function largeFile(file: string): { lines: number; bad: number[] } {
+  const fd = openSync(file, 'w')
+  const text = 'The sky is blue – ünïcode and "quotes" \\ and more. '.repeat(60)
+  const bad = [100, 40_000, 40_001, 76_543]
+  let lines = 0
+  let written = 0
+  while (written < SIZE) {
+    const batch: string[] = []
+    for (let i = 0; i < 500; i++) {
+      const line = JSON.stringify({ id: ++lines, text })
+      batch.push(bad.includes(lines) ? line.slice(0, -1) : line)
+    }
+    written += writeSync(fd, `${batch.join('\n')}\n`)
+  }
+  writeSync(fd, '{"id":0,"text":"no newline"}')
+  closeSync(fd)
+  return { lines: lines + 1, bad }
+}
+
+test('a second thread over a large file changes nothing but the time', async () => {
+  const folder = newFolder()
+  const { lines, bad } = largeFile(join(folder, 'large.jsonl'))
+  const results: { hash: string; stderr: string }[] = []
+  for (const [index, args] of [[], ['--read-size', '262144']].entries()) {
+    const output = join(folder, `out-${index}`)
+    const stdout = openSync(output, 'w')
+    const result = await run('validate-jsonl', [...args, 'large.jsonl'], { cwd: folder, stdout })
+    closeSync(stdout)
+    assert.equal(result.code, 1)
+    results.push({
+      hash: createHash('sha256').update(readFileSync(output)).digest('hex'),
+      stderr: result.stderr,
+    })
+  }
+  rmSync(folder, { recursive: true })
+  assert.deepEqual(results[0], results[1])
+  const { stderr } = results[0]!
+  for (const line of bad) assert.match(stderr, new RegExp(`large.jsonl:${line}:\\d+: .*truncated`))
+  assert.match(stderr, new RegExp(`large.jsonl:${lines}: warning: .*no-final-newline`))
+  assert.match(stderr, new RegExp(`${lines - bad.length} of ${lines} lines valid`))
+})
