@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { commonOptions, defineCommand } from '../src/cli/command.ts'
+import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { flag, list, size, text, texts } from '../src/cli/option.ts'
+import { flag, list, text, texts } from '../src/cli/option.ts'
 import { SHORTCOMINGS } from '../src/core/completed.ts'
 import { KEY_FIELDS } from '../src/core/key.ts'
 
@@ -36,12 +36,7 @@ export const command = defineCommand({
       choices: SHORTCOMINGS,
       describe: `Answers that count as none: ${SHORTCOMINGS.join(', ')}`,
     }),
-    readSize: size({
-      group: 'Output',
-      otherwise: undefined,
-      min: 1,
-      describe: 'Read at most this much at a time (the result is the same)',
-    }),
+    ...readOptions,
     ...commonOptions,
   },
   notes: `

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { TOKEN_MODES } from '../src/app/export/options.ts'
-import { commonOptions, defineCommand } from '../src/cli/command.ts'
+import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { choice, count, flag, list, size, text } from '../src/cli/option.ts'
+import { choice, count, flag, list, text } from '../src/cli/option.ts'
 import { EXPORT_FORMS } from '../src/core/export-form.ts'
 import { REASONING_MODES } from '../src/core/message-writer.ts'
 import { LEFT_OUT } from '../src/core/trainer-rules.ts'
@@ -70,12 +70,7 @@ export const command = defineCommand({
       describe: 'Write two files, the records in this proportion: 95:5',
     }),
     seed: text({ group: 'Output', metavar: 'SEED', describe: 'Another seed, another --split' }),
-    readSize: size({
-      group: 'Output',
-      otherwise: undefined,
-      min: 1,
-      describe: 'Read at most this much at a time (the result is the same)',
-    }),
+    ...readOptions,
     ...commonOptions,
   },
   notes: `

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { commonOptions, defineCommand } from '../src/cli/command.ts'
+import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { choice, count, flag, list, number, size, text } from '../src/cli/option.ts'
+import { choice, count, flag, list, number, text } from '../src/cli/option.ts'
 import { KEY_FIELDS } from '../src/core/key.ts'
 import { TURN_MODES } from '../src/core/prompt-record.ts'
 import { PROMPT_FIELDS, SYSTEM_FIELDS } from '../src/core/prompt-shape.ts'
@@ -89,12 +89,7 @@ export const command = defineCommand({
       metavar: 'FILE',
       describe: 'Append the rows that cannot be used to FILE, as JSON with place and reason',
     }),
-    readSize: size({
-      group: 'Output',
-      otherwise: undefined,
-      min: 1,
-      describe: 'Read at most this much of JSONL at a time (the result is the same)',
-    }),
+    ...readOptions,
     ...commonOptions,
   },
   notes: `

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { commonOptions, defineCommand } from '../src/cli/command.ts'
+import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
 import {
   choice,
@@ -271,12 +271,7 @@ export const command = defineCommand({
       otherwise: 'keep',
       describe: 'An answer that the token limit cut',
     }),
-    readSize: size({
-      group: 'Output',
-      otherwise: undefined,
-      min: 1,
-      describe: 'Read at most this much at a time (the result is the same)',
-    }),
+    ...readOptions,
 
     progressEvery: duration({
       group: 'Messages',

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { repair } from '../src/app/repair.ts'
-import { commonOptions, defineCommand } from '../src/cli/command.ts'
+import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { flag, size, text } from '../src/cli/option.ts'
+import { flag, text } from '../src/cli/option.ts'
 
 export const command = defineCommand({
   name: 'repair-truncated',
@@ -42,12 +42,7 @@ export const command = defineCommand({
       metavar: 'FILE',
       describe: 'Append what --salvage makes to FILE: never mixed with whole records',
     }),
-    readSize: size({
-      group: 'Output',
-      otherwise: undefined,
-      min: 1,
-      describe: 'Read at most this much at a time (the result is the same)',
-    }),
+    ...readOptions,
     ...commonOptions,
   },
   notes: `

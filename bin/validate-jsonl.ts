@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { commonOptions, defineCommand } from '../src/cli/command.ts'
+import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { choice, count, flag, list, size, text } from '../src/cli/option.ts'
+import { choice, count, flag, list, text } from '../src/cli/option.ts'
 import { ALLOWABLE } from '../src/core/line-judge.ts'
 import { RECORD_FORMS } from '../src/core/record-form.ts'
 
@@ -68,12 +68,7 @@ export const command = defineCommand({
       describe: 'Append the bad lines to FILE, as JSON with their place and code',
     }),
     json: flag({ group: 'Output', describe: 'Print problems as JSON lines, on standard error' }),
-    readSize: size({
-      group: 'Output',
-      otherwise: undefined,
-      min: 1,
-      describe: 'Read at most this much at a time (the result is the same)',
-    }),
+    ...readOptions,
     ...commonOptions,
   },
   notes: `

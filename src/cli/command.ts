@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Interrupt } from './interrupt.ts'
-import { flag, type OptionTable, type OptionValues, text } from './option.ts'
+import { flag, type OptionTable, type OptionValues, size, text } from './option.ts'
 import type { Reporter } from './reporter.ts'
 
 /** What a run gets from the outside. Tests give other streams, another clock, other dice. */
@@ -69,5 +69,15 @@ export const commonOptions = {
     group: 'Help',
     metavar: 'SHELL',
     describe: 'Print a completion script for bash, zsh or fish',
+  }),
+} as const
+
+/** Options of the binaries that read lines. */
+export const readOptions = {
+  readSize: size({
+    group: 'Input',
+    otherwise: undefined,
+    min: 1,
+    describe: 'Read at most this much at a time (the result is the same)',
   }),
 } as const

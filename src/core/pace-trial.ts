@@ -12,6 +12,8 @@ interface Trial {
 const RAMP: Trial = { factor: 2, settle: 2, measure: 4 }
 const STEADY: Trial = { factor: 1.2, settle: 5, measure: 25 }
 const SOON = { settle: 3, measure: 11 }
+/** A smaller growth cannot be to blame for a loss that can be told from noise. */
+const NOTABLE = 1.08
 /** Loss after a step that is more than the wavering of rates. */
 const CLEAR = 0.07
 /** Below this limit the ramp is not held up: what it could harm is soon undone. */
@@ -84,7 +86,7 @@ export class GrowthTrial {
   /** Once after each step in steady state: the limit to go back to where it did clear harm. */
   harm(limit: number, now: number): number | undefined {
     const base = this.#base
-    if (this.#judged || base === undefined || limit <= base.limit) return undefined
+    if (this.#judged || base === undefined || limit < NOTABLE * base.limit) return undefined
     if (this.quiet(now) < SOON.settle + SOON.measure) return undefined
     this.#judged = true
     const allowed = Math.max(CLEAR, 0.25 * (limit / base.limit - 1))

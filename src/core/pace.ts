@@ -53,6 +53,7 @@ export class PaceController {
   #nextStep = 0
   #deafUntil = 0
   #pressedUntil = 0
+  #cautiousUntil = 0
   #trial = new GrowthTrial(this.signals.delivered)
   #probe = new DownwardProbe(this.signals.delivered)
   #refusals = new Refusals()
@@ -176,7 +177,7 @@ export class PaceController {
     if (!this.#mayGrow(view.now)) return
     const factor = this.limit < SMALL ? QUICK_RAMP : RAMP
     const step = Math.max(1, (factor - 1) * this.limit)
-    const careful = Math.max(2, 0.05 * this.limit, STEP_SECONDS * this.signals.completions)
+    const careful = Math.max(2, 0.04 * this.limit, STEP_SECONDS * this.signals.completions)
     const flattens = this.#trial.lastGain < FLATTENING
     const limit = this.limit + (flattens ? Math.min(step, careful) : step)
     this.#set(limit, 'no queue at the server', view.now)
@@ -201,7 +202,7 @@ export class PaceController {
     this.#set(Math.min(limit, this.#ceiling.limit), 'no queue at the server', now)
     // A step that met no queue: the next may be larger, and need not wait so long.
     if (growth > CAREFUL) this.#stepEvery = STEP_EVERY
-    this.#growth = Math.min(BOLD, 2 * growth)
+    this.#growth = now < this.#cautiousUntil ? CAREFUL : Math.min(BOLD, 2 * growth)
     if (this.#carefulSteps > 0) this.#carefulSteps--
     const pause = careful ? Math.min(120_000, meanLatency) : 0
     this.#nextStep = now + Math.max(STEP_EVERY, pause)
@@ -223,6 +224,7 @@ export class PaceController {
     this.#ceiling = { limit: ceiling, until: now + this.#harmCeilingFor }
     this.#harmCeilingFor = Math.min(LONGEST_CEILING, 2 * this.#harmCeilingFor)
     this.#growth = CAREFUL
+    this.#cautiousUntil = now + LONGEST_CEILING
   }
 
   /** Goes on looking whether a lower limit does as well. */
@@ -258,6 +260,7 @@ export class PaceController {
     this.#mode = 'steady'
     this.#probe.cancel()
     this.#trial.forget()
+    this.signals.forgetWaiting()
     this.#set(Math.min(limit, this.limit), reason, now)
   }
 
