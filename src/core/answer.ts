@@ -1,4 +1,5 @@
 import { merged, mergedParts, withoutIndices } from './delta-merge.ts'
+import { EventTemplate } from './event-template.ts'
 
 /** What a server said in reply to one request, put together from a stream or from one body. */
 export interface Answer {
@@ -22,6 +23,12 @@ const REASONING_NAMES = ['reasoning', 'reasoning_content', 'thinking'] as const
 
 /** Members of a message that have a place of their own in an answer. */
 const PLACED = new Set<string>(['role', 'content', ...REASONING_NAMES])
+
+/** Members of a choice that are recorded beside the message. */
+const BESIDE = ['logprobs', 'token_ids', 'prompt_token_ids'] as const
+
+/** A server that changes more than the text in each event is read in full after so many templates. */
+const MOST_FRUITLESS = 4
 
 /** A reply that is none, though the server said 200: the code and what it is in words. */
 export interface Flaw {
@@ -83,11 +90,20 @@ export class AnswerCollector {
   #finishReason: string | null = null
   #choices = 0
   #parts: unknown[] | undefined
+  #template: EventTemplate | undefined
+  #fruitless = 0
   #extra: Record<string, unknown> = {}
   #beside: Record<string, unknown> = {}
 
   /** Takes the data of one event. */
   event(data: string): void {
+    const text = this.#template?.text(data)
+    if (text === undefined) return this.#parsed(data)
+    this.#fruitless = 0
+    this.#append(this.#template!.name, text)
+  }
+
+  #parsed(data: string): void {
     const body = parseObject(data)
     if (body === undefined) {
       this.flaw ??= {
@@ -103,6 +119,24 @@ export class AnswerCollector {
     if (!Array.isArray(body.choices) || body.choices.length === 0) return
     const choice = body.choices[0] as Choice
     this.take(choice.delta ?? choice.message ?? {}, choice)
+    const name = plainName(body)
+    if (name === undefined || this.#fruitless > MOST_FRUITLESS) return
+    this.#fruitless++
+    const text = choice.delta?.[name] as string
+    const read = (other: string): string | undefined => {
+      const parsed = parseObject(other)
+      if (parsed === undefined || plainName(parsed) !== name) return undefined
+      return (parsed.choices as Choice[])[0]?.delta?.[name] as string
+    }
+    this.#template = EventTemplate.of({ data, name, text, read })
+  }
+
+  #append(name: string, text: string): void {
+    if (name === 'content') {
+      this.#hasContent = true
+      this.#content += text
+    } else this.#reasoning += text
+    if (text !== '') this.#heard()
   }
 
   /** Takes a message, whole or a delta of it. */
@@ -125,16 +159,23 @@ export class AnswerCollector {
       // A server that sends it under two names sends the same text twice.
       break
     }
-    for (const [name, value] of Object.entries(message)) {
-      if (PLACED.has(name) || value === null) continue
-      this.#extra[name] = merged(this.#extra[name], value)
-      if (name === 'tool_calls') this.started = true
-    }
+    this.#takeOthers(message)
     if (typeof choice.finish_reason === 'string') this.#finishReason = choice.finish_reason
-    for (const name of ['logprobs', 'token_ids', 'prompt_token_ids'] as const) {
+    for (const name of BESIDE) {
       const value = choice[name]
       if (value === undefined || value === null) continue
       this.#beside[name] = merged(this.#beside[name], value)
+    }
+  }
+
+  /** Tool calls, refusal and the like; hundreds of thousands of deltas a second have none. */
+  #takeOthers(message: Record<string, unknown>): void {
+    for (const name in message) {
+      if (PLACED.has(name)) continue
+      const value = message[name]
+      if (value === null) continue
+      this.#extra[name] = merged(this.#extra[name], value)
+      if (name === 'tool_calls') this.started = true
     }
   }
 
@@ -188,6 +229,18 @@ export class AnswerCollector {
     this.started = true
     this.pieces++
   }
+}
+
+/** The member of the delta whose text is all that an event brings; undefined where there is more. */
+function plainName(body: Body): string | undefined {
+  if (!Array.isArray(body.choices) || body.choices.length !== 1) return undefined
+  if (body.error || body.usage || body.prompt_token_ids) return undefined
+  const { delta, finish_reason: finish, ...choice } = body.choices[0] as Choice
+  if (!delta || (finish !== null && finish !== undefined)) return undefined
+  if (BESIDE.some((name) => choice[name] !== undefined && choice[name] !== null)) return undefined
+  const [name, ...others] = Object.keys(delta)
+  if (name === undefined || others.length > 0 || typeof delta[name] !== 'string') return undefined
+  return name === 'content' || REASONING_NAMES.some((word) => word === name) ? name : undefined
 }
 
 /** Whether a finished answer is one. */

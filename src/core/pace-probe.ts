@@ -20,8 +20,8 @@ const BETTER = 1.05
 export type Probed = { kept: boolean; limit: number; before: number }
 
 /**
- * Every quarter of an hour, whether fewer open requests do as well: a server that thrashes does not
- * say so, and the floor of the first-token times drifts into a queue that is always there.
+ * Looks whether fewer open requests do as well: where more of them seem to have done harm, and every
+ * quarter of an hour, since a server that thrashes does not say so, and since the floor of the first-token times drifts into a queue that is always there.
  */
 export class DownwardProbe {
   #delivered: TokenRate
@@ -49,11 +49,14 @@ export class DownwardProbe {
     return limit >= FEWEST && now >= this.#next
   }
 
-  /** @returns the limit to look at */
-  begin(limit: number): number {
-    this.#before = { limit, rate: this.#delivered.over(MEASURED) }
+  /**
+   * @param seconds over which the present rate is measured
+   * @returns the limit to look at
+   */
+  begin(limit: number, lower = Math.ceil(LOWER * limit), seconds = MEASURED): number {
+    this.#before = { limit, rate: this.#delivered.over(seconds) }
     this.#drainedAt = undefined
-    this.#limit = Math.min(limit - 1, Math.ceil(LOWER * limit))
+    this.#limit = Math.min(limit - 1, lower)
     return this.#limit
   }
 

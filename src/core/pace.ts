@@ -53,6 +53,7 @@ export class PaceController {
   #nextStep = 0
   #deafUntil = 0
   #pressedUntil = 0
+  #doubted = false
   #cautiousUntil = 0
   #trial = new GrowthTrial(this.signals.delivered)
   #probe = new DownwardProbe(this.signals.delivered)
@@ -102,7 +103,9 @@ export class PaceController {
     if (view.exhausted || view.metrics === 'stale') return
     // Cuts are made from what is open: while more is open than allowed, one is not done yet.
     const draining = open > this.limit
-    if (draining) this.#drain(now)
+    if (draining) this.signals.forgetWaiting()
+    // Nor is a rate measured then, or while the prefills of a growth take their time.
+    if (draining || this.signals.waiting > this.signals.noise) this.#trial.changed(now)
     if (this.#afterTrouble(view) || this.#shrink(view) || now < this.#deafUntil) return
     if (this.#probe.active) this.#look(view)
     else if (draining || open < this.limit - 1) return
@@ -110,11 +113,6 @@ export class PaceController {
     else if (this.#probe.due(this.limit, now) && this.#trial.quiet(now) >= 30) {
       this.#set(this.#probe.begin(this.limit), 'a look whether fewer do as well', now)
     } else this.#grow(view)
-  }
-
-  #drain(now: number): void {
-    this.signals.forgetWaiting()
-    this.#trial.changed(now)
   }
 
   /** 429, first-token timeouts and preemptions: whether one of them moved the limit. */
@@ -187,7 +185,7 @@ export class PaceController {
     const { now } = view
     const { kvUse } = this.signals
     const harmless = this.#trial.harm(this.limit, now)
-    if (harmless !== undefined) return this.#undo(harmless, now)
+    if (harmless !== undefined) return this.#doubt(harmless, now)
     // What stopped the growth may still be there.
     if (this.limit >= this.#ceiling.limit) this.#growth = CAREFUL
     if (now < this.#nextStep || this.limit >= this.#ceiling.limit || kvUse > 0.92) return
@@ -213,18 +211,19 @@ export class PaceController {
     const verdict = this.#trial.judge(this.limit, now, this.#mode === 'ramp')
     if (verdict === 'flat') this.#mode = 'steady'
     if (typeof verdict !== 'object') return verdict === 'grow'
-    this.#undo(verdict.backTo, now)
+    this.#doubt(verdict.backTo, now)
     return false
   }
 
-  /** The last growth did harm: half of it may be tried again. */
-  #undo(limit: number, now: number): void {
-    const ceiling = Math.round((limit + this.limit) / 2)
-    this.#cut(limit, `fewer tokens a second with ${this.limit}`, now)
-    this.#ceiling = { limit: ceiling, until: now + this.#harmCeilingFor }
-    this.#harmCeilingFor = Math.min(LONGEST_CEILING, 2 * this.#harmCeilingFor)
-    this.#growth = CAREFUL
-    this.#cautiousUntil = now + LONGEST_CEILING
+  /**
+   * The last growth seems to have done harm. Rates also fall for other reasons (the prefills of
+   * many new requests, the first long answers): so look whether the former limit is better.
+   */
+  #doubt(limit: number, now: number): void {
+    const seconds = this.#mode === 'ramp' ? 4 : 11
+    const reason = `fewer tokens a second with ${this.limit}`
+    this.#doubted = true
+    this.#set(this.#probe.begin(this.limit, limit, seconds), reason, now)
   }
 
   /** Goes on looking whether a lower limit does as well. */
@@ -232,16 +231,18 @@ export class PaceController {
     const probed = this.#probe.second(now, open)
     if (probed === undefined) return
     const { kept, limit, before } = probed
-    if (!kept) this.#set(before, 'fewer did not do as well', now)
-    else {
-      this.#cut(limit, `as many tokens a second as with ${before}`, now)
-      this.#ceiling = {
-        limit: Math.max(limit, Math.round(0.97 * before)),
-        until: now + HARM_CEILING_FOR,
-      }
-      this.#growth = CAREFUL
-    }
+    const doubted = this.#doubted
+    this.#doubted = false
     this.#nextStep = now + STEP_EVERY
+    this.#trial.forget()
+    if (!kept) return this.#set(before, 'fewer did not do as well', now)
+    this.#cut(limit, `as many tokens a second as with ${before}`, now)
+    this.#growth = CAREFUL
+    const ceiling = doubted ? (limit + before) / 2 : Math.max(limit, 0.97 * before)
+    this.#ceiling = { limit: Math.round(ceiling), until: now + this.#harmCeilingFor }
+    if (!doubted) return
+    this.#harmCeilingFor = Math.min(LONGEST_CEILING, 2 * this.#harmCeilingFor)
+    this.#cautiousUntil = now + LONGEST_CEILING
   }
 
   /** Whether the KV cache, and not the slots, is what limits the server. */
@@ -259,6 +260,7 @@ export class PaceController {
   #cut(limit: number, reason: string, now: number): void {
     this.#mode = 'steady'
     this.#probe.cancel()
+    this.#doubted = false
     this.#trial.forget()
     this.signals.forgetWaiting()
     this.#set(Math.min(limit, this.limit), reason, now)
