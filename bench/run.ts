@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { dedupe } from './dedupe.ts'
 import { fanout } from './fanout.ts'
 import { memory } from './memory.ts'
+import { pace } from './pace.ts'
 import { repair } from './repair.ts'
 import { startup } from './startup.ts'
 import { streams } from './streams.ts'
@@ -24,6 +25,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   fanout,
   streams,
   memory,
+  pace,
 ]
 
 const FULL_SIZE = 500

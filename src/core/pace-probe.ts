@@ -5,7 +5,7 @@ const SECOND = 1000
 const FIRST = 120_000
 const EVERY = 900_000
 /** The limit while looking: less than a fifth below, and one request less of few would be more. */
-const LOWER = 0.85
+const LOWER = 0.87
 const FEWEST = 6
 /** Seconds that a lower limit is kept once what is open has drained, and those that are measured. */
 const KEPT = 45
@@ -14,7 +14,7 @@ const MEASURED = 30
 const KEPT_FOR_FLOOR = 10
 /** As good as before, the noise considered: the lower limit stays. Better: it is tried at once whether lower is better still. */
 const AS_GOOD = 1.01
-const BETTER = 1.05
+const BETTER = 1.08
 
 /** How a look downwards ended. */
 export type Probed = { kept: boolean; limit: number; before: number }

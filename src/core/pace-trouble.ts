@@ -51,3 +51,32 @@ export class Preemptions {
     this.#window = []
   }
 }
+
+/** Seconds over which the habit is formed, and how far a limit may go from it. */
+const HABIT = 600
+const LEAST = 0.9
+const MOST = 1.07
+
+/**
+ * The limit that a full KV cache has been worked with: how full it is wavers with the lengths of the
+ * answers that happen to run, and a limit that follows that is always late.
+ */
+export class Habit {
+  #limit: number | undefined
+
+  /** To be called every second: whether the cache is what limits, and no cut is being done. */
+  second(limit: number, pressed: boolean): void {
+    if (!pressed) this.#limit = undefined
+    else if (this.#limit !== undefined) this.#limit += (limit - this.#limit) / HABIT
+  }
+
+  /** A limit has proved possible. */
+  begin(limit: number): void {
+    this.#limit ??= limit
+  }
+
+  bound(limit: number): number {
+    if (this.#limit === undefined) return limit
+    return Math.min(MOST * this.#limit, Math.max(LEAST * this.#limit, limit))
+  }
+}

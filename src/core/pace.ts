@@ -1,7 +1,7 @@
 import { DownwardProbe } from './pace-probe.ts'
-import { type PaceMetrics, PaceSignals, type PaceView } from './pace-signals.ts'
+import { PaceSignals, type PaceView } from './pace-signals.ts'
 import { GrowthTrial } from './pace-trial.ts'
-import { Preemptions, Refusals } from './pace-trouble.ts'
+import { Habit, Preemptions, Refusals } from './pace-trouble.ts'
 
 /** Where the search begins: a low start costs seconds, a high one timeouts at a small server. */
 const START = 4
@@ -15,6 +15,8 @@ const BOLD = 0.25
 const SMALL = 32
 const QUICK_RAMP = 1.5
 const RAMP = 1.25
+/** A ramp that stands still for so long (ms) is over. */
+const RAMP_PAUSE = 20_000
 /** Where a doubling gains less than this, so many seconds' worth of completions are a step at most. */
 const FLATTENING = 0.5
 const STEP_SECONDS = 20
@@ -26,7 +28,7 @@ const CEILING_FOR = 300_000
 const HARM_CEILING_FOR = 600_000
 const LONGEST_CEILING = 1_800_000
 /** A KV cache that was too small once is so for a while. */
-const PRESSED_FOR = 600_000
+const PRESSED_FOR = 1_800_000
 /** Careful steps after a 429 or a preemption. */
 const CAREFUL_STEPS = 8
 
@@ -54,11 +56,13 @@ export class PaceController {
   #deafUntil = 0
   #pressedUntil = 0
   #doubted = false
+  #setAt = 0
   #cautiousUntil = 0
   #trial = new GrowthTrial(this.signals.delivered)
   #probe = new DownwardProbe(this.signals.delivered)
   #refusals = new Refusals()
   #preemptions = new Preemptions()
+  #habit = new Habit()
   #got429 = false
   #timedOut = false
   #completed = 0
@@ -104,13 +108,14 @@ export class PaceController {
     // Cuts are made from what is open: while more is open than allowed, one is not done yet.
     const draining = open > this.limit
     if (draining) this.signals.forgetWaiting()
+    this.#habit.second(this.limit, this.#isPressed(now))
     // Nor is a rate measured then, or while the prefills of a growth take their time.
     if (draining || this.signals.waiting > this.signals.noise) this.#trial.changed(now)
     if (this.#afterTrouble(view) || this.#shrink(view) || now < this.#deafUntil) return
     if (this.#probe.active) this.#look(view)
     else if (draining || open < this.limit - 1) return
     else if (this.#mode === 'ramp') this.#ramp(view)
-    else if (this.#probe.due(this.limit, now) && this.#trial.quiet(now) >= 30) {
+    else if (this.#mayLook(now)) {
       this.#set(this.#probe.begin(this.limit), 'a look whether fewer do as well', now)
     } else this.#grow(view)
   }
@@ -136,13 +141,18 @@ export class PaceController {
   }
 
   #afterPreemptions(view: PaceView): boolean {
-    const { now, open } = view
-    const told = metricsOf(view)?.preemptions
+    const { now, open, metrics } = view
+    const told = typeof metrics === 'object' ? metrics.preemptions : undefined
     const preempted = this.#preemptions.second(now, told, this.#stalls, this.#completed)
     if (preempted === undefined || now < this.#deafUntil) return false
     this.#pressedUntil = now + PRESSED_FOR
     const factor = Math.max(0.92, 1 - 0.03 * Math.max(1, preempted.each))
-    this.#backTo(open * factor, `${preempted.count} preemptions in a minute`, now, CEILING_FOR / 2)
+    this.#backTo(
+      this.#habit.bound(open * factor),
+      `${preempted.count} preemptions in a minute`,
+      now,
+      CEILING_FOR / 2,
+    )
     this.#preemptions.forget()
     this.#deafUntil = now + Math.min(180_000, Math.max(60_000, this.signals.meanLatency))
     return true
@@ -155,7 +165,8 @@ export class PaceController {
     const slack = Math.max(this.signals.slack, this.#isPressed(now) ? 0.08 * open : 0)
     if (leastWaiting <= Math.max(0.5, 2 * (this.#mode === 'ramp' ? noise : slack)) || rising)
       return false
-    const limit = open - leastWaiting + slack
+    const limit = this.#habit.bound(open - leastWaiting + slack)
+    if (Math.round(limit) >= this.limit) return false
     // The next step into the same queue can wait.
     this.#stepEvery = Math.min(LONGEST_STEP, 2 * this.#stepEvery)
     this.#cut(limit, `${Math.round(leastWaiting)} waiting at the server`, now)
@@ -166,6 +177,8 @@ export class PaceController {
 
   #ramp(view: PaceView): void {
     const { waiting, medianWaiting, leastWaiting, rising, noise } = this.signals
+    // Neither growing nor cut: a queue just short of the noise of a ramp, which is to be judged anew.
+    if (view.now - this.#setAt > RAMP_PAUSE) this.#mode = 'steady'
     if (Math.max(waiting, medianWaiting) > noise || (rising && leastWaiting > 0)) return
     if (this.signals.kvUse > 0.7) {
       this.#mode = 'steady'
@@ -196,7 +209,9 @@ export class PaceController {
     const careful = this.#carefulSteps > 0 || this.#isPressed(now)
     const growth = careful ? CAREFUL : kvUse > 0.5 ? Math.min(MEDIUM, this.#growth) : this.#growth
     const most = Math.max(1, (STEP_SECONDS / 2) * this.signals.meanRate)
-    const limit = this.limit + Math.min(most, Math.max(1, growth * this.limit))
+    if (this.#isPressed(now)) this.#habit.begin(this.limit)
+    const next = this.limit + Math.min(most, Math.max(1, growth * this.limit))
+    const limit = Math.max(this.limit, this.#habit.bound(next))
     this.#set(Math.min(limit, this.#ceiling.limit), 'no queue at the server', now)
     // A step that met no queue: the next may be larger, and need not wait so long.
     if (growth > CAREFUL) this.#stepEvery = STEP_EVERY
@@ -224,6 +239,12 @@ export class PaceController {
     const reason = `fewer tokens a second with ${this.limit}`
     this.#doubted = true
     this.#set(this.#probe.begin(this.limit, limit, seconds), reason, now)
+  }
+
+  /** Where the KV cache is the limit, preemptions tell more than a look. */
+  #mayLook(now: number): boolean {
+    const quiet = now - this.#setAt >= 30 * SECOND
+    return quiet && !this.#isPressed(now) && this.#probe.due(this.limit, now)
   }
 
   /** Goes on looking whether a lower limit does as well. */
@@ -271,10 +292,7 @@ export class PaceController {
     if (next === this.limit) return
     this.reason = reason
     this.limit = next
+    this.#setAt = now
     this.#trial.changed(now)
   }
-}
-
-function metricsOf({ metrics }: PaceView): PaceMetrics | undefined {
-  return typeof metrics === 'object' ? metrics : undefined
 }

@@ -1,5 +1,10 @@
 type Headers = Record<string, string | string[] | undefined>
 
+const NAMES = [
+  ['x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
+  ['x-ratelimit-remaining-tokens', 'x-ratelimit-reset-tokens'],
+] as const
+
 /** `1s`, `6m0s`, `1h30m`, `12ms` as OpenAI's servers write durations; in milliseconds. */
 function parseReset(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000
@@ -17,11 +22,11 @@ function parseReset(text: string): number | undefined {
  */
 export function restByHeaders(headers: Headers): number {
   let rest = 0
-  for (const what of ['requests', 'tokens']) {
-    const remaining = headers[`x-ratelimit-remaining-${what}`]
-    const reset = headers[`x-ratelimit-reset-${what}`]
-    if (typeof remaining !== 'string' || typeof reset !== 'string') continue
-    if (Number(remaining) <= 0) rest = Math.max(rest, parseReset(reset.trim()) ?? 0)
+  for (const [remainingName, resetName] of NAMES) {
+    const remaining = headers[remainingName]
+    if (typeof remaining !== 'string' || Number(remaining) > 0) continue
+    const reset = headers[resetName]
+    if (typeof reset === 'string') rest = Math.max(rest, parseReset(reset.trim()) ?? 0)
   }
   return rest
 }

@@ -71,6 +71,7 @@ const SYSTEM = Buffer.from('system')
 /**
  * Reads the record that lies in `range`. A failure record stands for its `input` under its `id`.
  *
+ * @param line the text of the range, where the caller has it
  * @throws RecordError where it cannot be asked
  */
 export function readRecord(
@@ -78,13 +79,14 @@ export function readRecord(
   bytes: Buffer,
   range: ValueRange,
   rules: RecordRules,
+  line = text(bytes, range),
 ): InputRecord {
   if (bytes[range.start] !== 0x7b) {
     throw new RecordError('no-prompt', 'the line is no JSON object')
   }
   scanner.again(range.start)
   const failed = failureInput(scanner, bytes)
-  if (failed === undefined) return ownRecord(scanner, bytes, range, rules)
+  if (failed === undefined) return ownRecord(scanner, bytes, range, rules, line)
   try {
     return { ...failedRecord(scanner, bytes, failed.input, rules), ...identity(bytes, failed.id) }
   } catch (error) {
@@ -130,7 +132,7 @@ function failedRecord(
     throw new RecordError('no-prompt', 'the failed line was no JSON object')
   }
   scanner.value(input.start)
-  return ownRecord(scanner, bytes, input, rules)
+  return ownRecord(scanner, bytes, input, rules, text(bytes, input))
 }
 
 function ownRecord(
@@ -138,6 +140,7 @@ function ownRecord(
   bytes: Buffer,
   range: ValueRange,
   rules: RecordRules,
+  source: string,
 ): InputRecord {
   const key = rules.key.find(scanner, bytes)
   // A key that lies deeper has moved the scanner.
@@ -157,7 +160,7 @@ function ownRecord(
     system: system && text(bytes, system),
     rest,
     sent,
-    source: text(bytes, range),
+    source,
   }
 }
 

@@ -90,12 +90,47 @@ export function requestHash(record: InputRecord, settings: RequestSettings): str
 
 function hashedText(record: InputRecord, settings: RequestSettings): string {
   if (record.shape === 'batch') return canonicalJson(record.asks[0]!, ['stream', 'stream_options'])
-  const members = new Map(fixedMembers(settings))
-  for (const [name, value] of record.sent) members.set(name, canonicalJson(value))
-  if (settings.endpoint === 'completions') members.set('prompt', canonicalJson(record.asks[0]!))
-  else members.set('messages', `[${hashedMessages(record, settings).join(',')}]`)
+  const ask =
+    settings.endpoint === 'completions'
+      ? canonicalJson(record.asks[0]!)
+      : `[${hashedMessages(record, settings).join(',')}]`
+  if (record.sent.size > 0) return bodyAround(ask, record, settings)
+  const { before, after } = frameOf(settings)
+  return before + ask + after
+}
+
+/** The canonical body with what is asked in its place among the sorted members. */
+function bodyAround(
+  ask: string,
+  record: InputRecord | undefined,
+  settings: RequestSettings,
+): string {
+  const members = new Map([['model', JSON.stringify(settings.model)]])
+  for (const [name, value] of settings.parameters) members.set(name, canonicalJson(value))
+  for (const [name, value] of record?.sent ?? []) members.set(name, canonicalJson(value))
+  members.set(askName(settings), ask)
   const names = [...members.keys()].sort()
   return `{${names.map((name) => `${JSON.stringify(name)}:${members.get(name)}`).join(',')}}`
+}
+
+function askName({ endpoint }: RequestSettings): string {
+  return endpoint === 'completions' ? 'prompt' : 'messages'
+}
+
+/** What surrounds the ask in the bodies of a run, made once for its settings. */
+const frames = new WeakMap<RequestSettings, { before: string; after: string }>()
+
+function frameOf(settings: RequestSettings): { before: string; after: string } {
+  let frame = frames.get(settings)
+  if (frame === undefined) {
+    const whole = bodyAround('', undefined, settings)
+    const name = `${JSON.stringify(askName(settings))}:`
+    // The member with nothing behind its colon: no value that is JSON can look so.
+    const end = [`${name},`, `${name}}`].map((form) => whole.indexOf(form)).find((at) => at >= 0)!
+    frame = { before: whole.slice(0, end + name.length), after: whole.slice(end + name.length) }
+    frames.set(settings, frame)
+  }
+  return frame
 }
 
 /** The messages of the first request and the user's later turns, each in canonical spelling. */
@@ -107,19 +142,6 @@ function hashedMessages(record: InputRecord, settings: RequestSettings): string[
   const system = systemMessages(record, settings)
   const asked = record.asks.map((token) => `{"content":${canonicalString(token)},"role":"user"}`)
   return [...system.map((message) => canonicalJson(message)), ...asked]
-}
-
-/** What all bodies of a run have in common in canonical spelling, made once for its settings. */
-const fixed = new WeakMap<RequestSettings, Map<string, string>>()
-
-function fixedMembers(settings: RequestSettings): Map<string, string> {
-  let members = fixed.get(settings)
-  if (members === undefined) {
-    members = new Map([['model', JSON.stringify(settings.model)]])
-    for (const [name, value] of settings.parameters) members.set(name, canonicalJson(value))
-    fixed.set(settings, members)
-  }
-  return members
 }
 
 /** The record's own system message, else that of the run, if any. */

@@ -9,7 +9,10 @@ export const PROFILES: readonly Profile[] = [
   { name: 'knee 256', servers: [{ slots: 256, peak: 6000, half: 64 }] },
   { name: 'knee 1,024', servers: [{ slots: 1024, peak: 20_000, half: 256, prefill: 100_000 }] },
   { name: '429 above 50', servers: [{ slots: 256, peak: 2000, half: 32, refuseAbove: 50 }] },
-  { name: 'thrash past 90 of 400', servers: [{ slots: 400, peak: 3000, half: 32, thrashPast: 90 }] },
+  {
+    name: 'thrash past 90 of 400',
+    servers: [{ slots: 400, peak: 3000, half: 32, thrashPast: 90 }],
+  },
   {
     name: 'KV preemption',
     servers: [{ slots: 256, peak: 3000, half: 48, kvCacheTokens: 100_000, prefill: 8000 }],

@@ -35,7 +35,8 @@ export class LabServer {
   constructor(spec: ServerSpec, seed: number, events: SchedulerEvents) {
     this.#spec = spec
     this.#seed = seed
-    const server = this
+    const slots = (): number => Math.ceil(spec.slots * this.capacity)
+    const rate = (): number => this.#rate()
     this.scheduler = new Scheduler(
       {
         prefillTokensPerSecond: spec.prefill ?? 20_000,
@@ -43,10 +44,10 @@ export class LabServer {
         kvCacheTokens: spec.kvCacheTokens ?? 0,
         halfBatch: spec.half,
         get maxNumSeqs() {
-          return Math.ceil(spec.slots * server.capacity)
+          return slots()
         },
         get peakTokensPerSecond() {
-          return server.#rate()
+          return rate()
         },
       },
       events,

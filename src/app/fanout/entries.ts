@@ -37,7 +37,13 @@ export class EntryReader {
     const valueEnd = this.#scanner.scan(start, end) ? trimmedEnd(bytes, end) : -1
     if (valueEnd < 0) return { file, line, ...this.#noJson(json, end) }
     try {
-      const record = readRecord(this.#scanner, bytes, { start, end: valueEnd }, this.#rules)
+      const record = readRecord(
+        this.#scanner,
+        bytes,
+        { start, end: valueEnd },
+        this.#rules,
+        start === 0 && valueEnd === end ? json : undefined,
+      )
       return { kind: 'record', file, line, record }
     } catch (error) {
       if (!(error instanceof RecordError)) throw error

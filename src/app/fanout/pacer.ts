@@ -54,14 +54,15 @@ export class Pacer {
   }
 
   #view(): PaceView {
-    const { clock, waiting, tokens } = this.#options
+    const { clock, waiting } = this.#options
     const { inUse, unstarted } = this.#endpoint
     return {
       now: clock.now(),
       open: inUse,
       unstarted,
       metrics: this.#metrics(),
-      tokens: tokens(),
+      // Tokens of finished answers, of all servers, say nothing of the rate of one under long tails.
+      tokens: undefined,
       exhausted: !waiting(),
     }
   }

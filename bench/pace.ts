@@ -1,0 +1,95 @@
+import { type Profile, runLab } from '../test/support/pace-lab.ts'
+import { PROFILES } from '../test/support/pace-lab-profiles.ts'
+import {
+  type Best,
+  type Figures,
+  figuresOf,
+  secondsTo95,
+  sweep,
+} from '../test/support/pace-lab-report.ts'
+import type { Benchmark } from './support/benchmark.ts'
+import type { Reporter } from './support/reporter.ts'
+import type { Workshop } from './support/workshop.ts'
+
+/** Requests of a run at full size (`--size 500`). */
+const REQUESTS = 10_000
+const WAIT = 5
+const IDLE = 1
+const SWING = 0.2
+
+export const pace: Benchmark = {
+  name: 'pace',
+  summary: '--concurrency auto against the best fixed concurrency, in virtual time',
+  run(reporter, workshop) {
+    const requests = requestsOf(workshop)
+    for (const profile of PROFILES) {
+      const best = sweep(profile, requests)
+      reporter.note(`${profile.name}: best ${bestText(best)}`)
+      for (const metrics of [true, false]) compare(reporter, profile, best, requests, metrics)
+    }
+    return Promise.resolve()
+  },
+}
+
+function requestsOf(workshop: Workshop): number {
+  return Math.max(1000, workshop.scaled(REQUESTS))
+}
+
+function compare(
+  reporter: Reporter,
+  profile: Profile,
+  best: Best,
+  requests: number,
+  metrics: boolean,
+): void {
+  const result = runLab({ profile, requests, pace: { metrics } })
+  const figures = figuresOf(result)
+  const falls = profile.servers.some(
+    ({ thrashPast, kvCacheTokens }) => thrashPast !== undefined || kvCacheTokens !== undefined,
+  )
+  const steady = !metrics && falls ? 0.9 : 0.97
+  const whole = !metrics && falls ? 0.9 : 0.95
+  const misses = missesOf(figures, profile, best, { steady, whole })
+  reporter.add({
+    what: `${profile.name}, ${metrics ? 'with' : 'without'} /metrics`,
+    ours: oursText(figures, best, secondsTo95(result, best.steady)),
+    peer: bestText(best),
+    ratio: figures.steady / best.steady,
+    goal: {
+      text: misses.length === 0 ? 'all' : misses.join(', '),
+      holds: misses.length === 0,
+    },
+  })
+}
+
+/** What of the promises a run does not keep. */
+function missesOf(
+  figures: Figures,
+  { halved }: Profile,
+  best: Best,
+  least: { steady: number; whole: number },
+): string[] {
+  const misses: string[] = []
+  if (figures.steady < least.steady * best.steady) misses.push(`steady < ${least.steady}`)
+  if (figures.whole < least.whole * best.whole) misses.push(`whole < ${least.whole}`)
+  if (figures.firstToken > WAIT && best.nearly.firstToken < IDLE) misses.push('first token > 5 s')
+  if (figures.timeouts > 0) misses.push('timeouts')
+  if (figures.slow > 0 && best.nearly.slow === 0) misses.push(`${figures.slow} first tokens > 60 s`)
+  // A limit that follows a capacity must swing.
+  if (figures.swing > SWING && halved !== true) misses.push('swing > 0.2')
+  return misses
+}
+
+function oursText(figures: Figures, best: Best, reached: number | undefined): string {
+  const percent = (a: number, b: number): string => `${((100 * a) / b).toFixed(1)}`
+  const other = best.nearly.neighbour
+  const neighbour = other > 0 ? `, other ${percent(figures.neighbour, other)} %` : ''
+  const throughput = `${percent(figures.steady, best.steady)}/${percent(figures.whole, best.whole)} %`
+  const wait = `first token ${figures.firstToken.toFixed(2)} s`
+  const swing = `swing ${figures.swing.toFixed(2)}`
+  return `${throughput}, ${wait}, 95 % after ${reached ?? 'never'} s, ${swing}, limit ${figures.meanLimit.toFixed(0)}${neighbour}`
+}
+
+function bestText({ concurrency, nearly, steady }: Best): string {
+  return `${concurrency}: ${steady.toFixed(0)} tokens/s, first token ${nearly.firstToken.toFixed(2)} s`
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { PaceController } from '../../src/core/pace.ts'
+import { FirstTokenFloor } from '../../src/core/pace-floor.ts'
+import type { PaceMetrics, PaceView } from '../../src/core/pace-signals.ts'
+import { type Profile, runLab } from '../support/pace-lab.ts'
+import { profileOf } from '../support/pace-lab-profiles.ts'
+import { figuresOf, secondsTo95 } from '../support/pace-lab-report.ts'
+
+const REQUESTS = 2500
+
+/** Profiles, and the best fixed concurrency that `bench/pace.ts` found for them. */
+const PROMISES: { name: string; best: number; steady: number; whole: number }[] = [
+  { name: 'knee 8', best: 8, steady: 0.97, whole: 0.95 },
+  { name: 'knee 64', best: 64, steady: 0.97, whole: 0.95 },
+  { name: 'knee 256', best: 256, steady: 0.97, whole: 0.95 },
+  { name: '429 above 50', best: 50, steady: 0.97, whole: 0.95 },
+  { name: 'thrash past 90 of 400', best: 90, steady: 0.9, whole: 0.9 },
+  { name: 'KV preemption', best: 64, steady: 0.93, whole: 0.93 },
+  { name: 'halved and given back', best: 64, steady: 0.95, whole: 0.95 },
+  { name: 'two endpoints 1:3', best: 192, steady: 0.97, whole: 0.95 },
+  { name: "the story's server", best: 256, steady: 0.97, whole: 0.95 },
+  { name: 'long prompts', best: 128, steady: 0.95, whole: 0.93 },
+]
+
+describe('in the laboratory, against the best fixed concurrency', () => {
+  for (const { name, best, steady, whole } of PROMISES) {
+    const profile = profileOf(name)
+    const fixed = figuresOf(runLab({ profile, requests: REQUESTS, pace: { fixed: best } }))
+    for (const metrics of [true, false]) {
+      test(`${name}, ${metrics ? 'with' : 'without'} metrics`, () => {
+        const result = runLab({ profile, requests: REQUESTS, pace: { metrics } })
+        const figures = figuresOf(result)
+        atLeast('steady throughput', figures.steady / fixed.steady, steady)
+        atLeast('whole throughput', figures.whole / fixed.whole, whole)
+        assert.ok(figures.firstToken < 5, `the median first token takes ${figures.firstToken} s`)
+        assert.equal(figures.timeouts, 0)
+        const reached = secondsTo95(result, fixed.steady)
+        assert.ok(reached !== undefined && reached <= 100, `95 % after ${reached} s`)
+      })
+    }
+  }
+
+  test('from any start', () => {
+    const profile = profileOf('knee 64')
+    const fixed = figuresOf(runLab({ profile, requests: REQUESTS, pace: { fixed: 64 } }))
+    for (const start of [4, 16, 64, 128, 512]) {
+      const options = { profile, requests: REQUESTS, pace: { start, metrics: false } }
+      const figures = figuresOf(runLab(options))
+      atLeast(`from ${start}`, figures.steady / fixed.steady, 0.97)
+      assert.equal(figures.timeouts, 0)
+    }
+  })
+
+  test('the limit swings by at most a fifth', () => {
+    for (const name of ['knee 8', 'knee 64', '429 above 50']) {
+      for (const metrics of [true, false]) {
+        const options = { profile: profileOf(name), requests: 5000, pace: { metrics } }
+        const { swing } = figuresOf(runLab(options))
+        assert.ok(swing <= 0.2, `${name}: ${swing}`)
+      }
+    }
+  })
+
+  test('leaves another client what it has', () => {
+    const profile = profileOf('beside 64 fixed')
+    const fixed = figuresOf(runLab({ profile, requests: REQUESTS, pace: { fixed: 192 } }))
+    const figures = figuresOf(runLab({ profile, requests: REQUESTS, pace: { metrics: true } }))
+    atLeast('the other client', figures.neighbour / fixed.neighbour, 0.95)
+    atLeast('ours', figures.steady / fixed.steady, 0.97)
+  })
+
+  test('never goes beyond its maximum, nor below one', () => {
+    const profile: Profile = { name: 'one', servers: [{ slots: 1, peak: 100, half: 0 }] }
+    const { seconds } = runLab({ profile, requests: 100, pace: { metrics: false, max: 3 } })
+    assert.ok(seconds.every(({ limit }) => limit >= 1 && limit <= 3))
+  })
+})
+
+describe('single rules', () => {
+  test('a 429 cuts from what is open, never from the limit', () => {
+    const pace = new PaceController(2048, 100)
+    pace.limited()
+    pace.second(view({ now: 1000, open: 60 }))
+    assert.equal(pace.limit, 58)
+    pace.limited()
+    pace.second(view({ now: 2000, open: 60 }))
+    assert.equal(pace.limit, 58, 'one cut in ten seconds')
+  })
+
+  test('the fourth 429 within a minute cuts deeper', () => {
+    const pace = new PaceController(2048, 100)
+    for (const now of [1000, 12_000, 23_000, 34_000]) {
+      pace.limited()
+      pace.second(view({ now, open: 100 }))
+    }
+    assert.equal(pace.limit, 85)
+  })
+
+  test('a cut never raises the limit', () => {
+    const pace = new PaceController(2048, 10)
+    pace.limited()
+    pace.second(view({ now: 1000, open: 100 }))
+    assert.equal(pace.limit, 10)
+  })
+
+  test('a first-token timeout goes below what has started', () => {
+    const pace = new PaceController(2048, 100)
+    pace.firstTokenTimeout()
+    pace.second(view({ now: 1000, open: 100, unstarted: 50 }))
+    assert.equal(pace.limit, 40)
+  })
+
+  test('what waits is taken off at once, and while that drains nothing happens', () => {
+    const pace = new PaceController(2048, 100)
+    const waiting = { open: 100, unstarted: 60, metrics: metrics({ waiting: 60 }) }
+    seconds(pace, 1, 5, waiting)
+    const { limit, reason } = pace
+    assert.ok(limit >= 40 && limit <= 45, String(limit))
+    assert.equal(reason, '60 waiting at the server')
+    seconds(pace, 6, 60, waiting)
+    assert.equal(pace.limit, limit)
+  })
+
+  test('steers by its own part of what waits, not by the total', () => {
+    const pace = new PaceController(2048, 100)
+    seconds(pace, 1, 5, { open: 100, metrics: metrics({ waiting: 500 }) })
+    assert.ok(pace.limit >= 100)
+  })
+
+  test('input that is exhausted and metrics that are stale freeze it', () => {
+    for (const still of [{ exhausted: true }, { metrics: 'stale' as const }]) {
+      const pace = new PaceController(2048, 100)
+      seconds(pace, 1, 60, { open: 100, unstarted: 90, ...still })
+      assert.equal(pace.limit, 100)
+    }
+  })
+
+  test('does not grow while fewer requests are open than allowed', () => {
+    const pace = new PaceController(2048, 100)
+    seconds(pace, 1, 60, { open: 50 })
+    assert.equal(pace.limit, 100)
+  })
+
+  test('many preemptions cut, few do not', () => {
+    for (const [preemptions, limit] of [
+      [5, 100],
+      [40, 96],
+    ] as const) {
+      const pace = new PaceController(100, 100)
+      seconds(pace, 1, 20, { open: 100, metrics: metrics({ preemptions: 0 }) })
+      for (let i = 0; i < 30; i++) pace.completed(10_000)
+      pace.second(view({ now: 21_000, open: 100, metrics: metrics({ preemptions }) }))
+      assert.equal(pace.limit, limit)
+    }
+  })
+
+  test('the floor is forgotten after a while, so that a slower server is followed', () => {
+    const floor = new FirstTokenFloor()
+    assert.equal(floor.value, Number.POSITIVE_INFINITY)
+    for (let minute = 0; minute < 90; minute++) {
+      floor.advance(minute * 60_000)
+      for (let i = 0; i < 5; i++) floor.add(minute < 30 ? 100 : 400)
+      if (minute < 60) assert.equal(floor.value, 100)
+    }
+    assert.equal(floor.value, 400)
+  })
+})
+
+function atLeast(what: string, value: number, least: number): void {
+  assert.ok(
+    value >= least,
+    `${what}: ${(100 * value).toFixed(1)} % of the best fixed concurrency's`,
+  )
+}
+
+function view(part: Partial<PaceView>): PaceView {
+  const nothing = { now: 0, open: 0, unstarted: 0, metrics: undefined, tokens: undefined }
+  return { ...nothing, exhausted: false, ...part }
+}
+
+function metrics(part: Partial<PaceMetrics>): PaceMetrics {
+  return { waiting: 0, kvUse: 0, preemptions: 0, ...part }
+}
+
+function seconds(pace: PaceController, from: number, to: number, part: Partial<PaceView>): void {
+  for (let second = from; second <= to; second++) {
+    pace.second(view({ ...part, now: second * 1000 }))
+  }
+}
