@@ -83,7 +83,7 @@ export function reportTrouble(context: Context, error: unknown): number {
 }
 
 /** Turns the end of input that a signal brings about into an exception. */
-class InterruptibleReader implements ByteReader {
+export class InterruptibleReader implements ByteReader {
   #source: ByteReader
   #context: Context
 

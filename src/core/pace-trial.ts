@@ -65,8 +65,13 @@ export class GrowthTrial {
     const small = this.#base !== undefined && limit < factor * this.#base.limit
     if (small && !(ramping && this.#seemsLess(limit))) return 'grow'
     if (this.quiet(now) < settle + measure) return 'wait'
-    const rate = this.#delivered.over(measure)
+    let rate = this.#delivered.over(measure)
     const base = this.#base
+    if (ramping && base !== undefined && rate < (1 - FLAT) * base.rate) {
+      // The prefills of a growth cost tokens for a while: a loss is measured longer than a gain.
+      if (this.quiet(now) < SOON.settle + SOON.measure) return 'wait'
+      rate = this.#delivered.over(SOON.measure)
+    }
     this.#base = { limit, rate }
     if (base === undefined) return 'grow'
     const gain = rate / base.rate - 1

@@ -235,10 +235,9 @@ export class PaceController {
    * many new requests, the first long answers): so look whether the former limit is better.
    */
   #doubt(limit: number, now: number): void {
-    const seconds = this.#mode === 'ramp' ? 4 : 11
     const reason = `fewer tokens a second with ${this.limit}`
     this.#doubted = true
-    this.#set(this.#probe.begin(this.limit, limit, seconds), reason, now)
+    this.#set(this.#probe.begin(this.limit, limit, 11), reason, now)
   }
 
   /** Where the KV cache is the limit, preemptions tell more than a look. */

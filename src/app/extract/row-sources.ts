@@ -1,11 +1,11 @@
 import type { Context } from '../../cli/command.ts'
 import type { ByteReader } from '../../core/byte-reader.ts'
 import { hasBom } from '../../core/file-kind.ts'
-import { EXIT, Interrupted, ToolError } from '../../core/tool-error.ts'
+import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { PrefixedReader } from '../../files/byte-reader.ts'
 import type { Input } from '../../files/input.ts'
 import { PARQUET_MAGIC } from '../../files/parquet-file.ts'
-import { openBlocks } from '../inputs.ts'
+import { InterruptibleReader, openBlocks } from '../inputs.ts'
 import { arrayRows } from './array-rows.ts'
 import { jsonlRows } from './jsonl-rows.ts'
 import { type ColumnWish, parquetRows } from './parquet-rows.ts'
@@ -36,7 +36,7 @@ export async function readRows(
 ): Promise<void> {
   const { input } = await openBlocks(context, operand, { outputs: options.outputs })
   try {
-    const source = new StoppableReader(input.reader, context)
+    const source = new InterruptibleReader(input.reader, context)
     const head = await readHead(source)
     const reader = new PrefixedReader(head, source)
     const { name } = input
@@ -95,26 +95,4 @@ function firstContent(head: Buffer): number | undefined {
   let at = hasBom(head, 0, head.length) ? 3 : 0
   while (at < head.length && (head[at] === 0x20 || (head[at]! >= 0x09 && head[at]! <= 0x0d))) at++
   return head[at]
-}
-
-/** Turns the end of input that a signal brings about into an exception. */
-class StoppableReader implements ByteReader {
-  #source: ByteReader
-  #context: Context
-
-  constructor(source: ByteReader, context: Context) {
-    this.#source = source
-    this.#context = context
-  }
-
-  async read(into: Buffer, offset: number, length: number): Promise<number> {
-    const { interrupt } = this.#context
-    try {
-      const count = await this.#source.read(into, offset, length)
-      if (interrupt.signal !== undefined) throw new Interrupted()
-      return count
-    } catch (error) {
-      throw interrupt.signal === undefined ? error : new Interrupted()
-    }
-  }
 }
