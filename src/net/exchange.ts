@@ -44,6 +44,8 @@ export interface ExchangeContext {
   maxAnswer: number
   /** Told when the first token has come, in milliseconds since dispatch. */
   onFirstToken: (ms: number) => void
+  /** Told how many pieces of text, about as many tokens, a read of the stream brought. */
+  onPieces: (count: number) => void
   /** Told when a stream has stood still for two seconds. */
   onStall: () => void
   /** Told of the headers of any reply. */
@@ -169,8 +171,11 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
       const most = this.#context.maxAnswer
       return this.#refuse('too-large', `the answer is larger than ${most} bytes (--max-answer)`)
     }
-    if (this.#events !== undefined) this.#events.feed(chunk)
-    else this.#chunks.push(chunk)
+    if (this.#events !== undefined) {
+      const before = this.#collector.pieces
+      this.#events.feed(chunk)
+      this.#context.onPieces(this.#collector.pieces - before)
+    } else this.#chunks.push(chunk)
     if (this.hasFirstToken) return
     // Keep-alive comments and a chunk with only a role are bytes but no token.
     this.hasFirstToken = this.#events === undefined || this.#collector.started

@@ -135,6 +135,9 @@ export class Asker {
         started = true
         endpoint.pace?.signals.firstToken(ms)
       },
+      onPieces: (count) => {
+        endpoint.delivered += count
+      },
       onStall: () => endpoint.pace?.stalled(),
       onHeaders: (headers) => {
         server.seen = true

@@ -23,6 +23,8 @@ export class PooledEndpoint {
   peak = 0
   /** Open requests without a first token. */
   unstarted = 0
+  /** Pieces of text, about as many tokens, that its streams have brought, unfinished ones too. */
+  delivered = 0
   /** Requests that may be open there; infinite where only their number in all is limited. */
   limit = Number.POSITIVE_INFINITY
   /** Not asked before this moment, as its rate-limit headers say. */

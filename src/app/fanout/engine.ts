@@ -121,13 +121,12 @@ export class Engine {
   }
 
   #startPacers(max: number): void {
-    const { clock, accounting } = this.#parts
+    const { clock } = this.#parts
     this.#pacers = this.pool.endpoints.map((endpoint) => {
       const pacer = new Pacer(endpoint, {
         clock,
         max,
         waiting: () => this.pool.waiting > 0,
-        tokens: () => accounting.completionTokens,
         onChange: () => this.pool.serve(),
         onUselessMetrics: ({ server }, why) => {
           const message = `GET /metrics ${why}: the pace is steered by first tokens alone`

@@ -15,8 +15,6 @@ export interface PacerOptions {
   max: number
   /** Whether any request waits for its turn here. */
   waiting: () => boolean
-  /** Tokens delivered so far, by all servers. */
-  tokens: () => number
   /** The limit may have grown. */
   onChange: () => void
   /** Said once for a server whose /metrics are of no use. */
@@ -55,14 +53,14 @@ export class Pacer {
 
   #view(): PaceView {
     const { clock, waiting } = this.#options
-    const { inUse, unstarted } = this.#endpoint
+    const { inUse, unstarted, delivered } = this.#endpoint
     return {
       now: clock.now(),
       open: inUse,
       unstarted,
       metrics: this.#metrics(),
-      // Tokens of finished answers, of all servers, say nothing of the rate of one under long tails.
-      tokens: undefined,
+      // Of unfinished answers too: those that are finished say nothing of the rate under long tails.
+      tokens: delivered,
       exhausted: !waiting(),
     }
   }
