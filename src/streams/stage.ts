@@ -1,19 +1,6 @@
 import type { Transform } from 'node:stream'
 import { objectTransform } from 'through2'
 
-/** A stage that turns each item into another one. */
-export function mapStage<In, Out>(map: (item: In) => Out): Transform {
-  return asTransform(
-    objectTransform((item: In, _encoding, callback) => {
-      try {
-        callback(null, map(item))
-      } catch (error) {
-        callback(error as Error)
-      }
-    }),
-  )
-}
-
 /**
  * The last stage of a pipeline: works on up to `limit` items at a time and takes the next one only
  * when there is room, so that backpressure reaches the source. Ends when all work is done; the first
@@ -46,10 +33,6 @@ export function concurrentStage<In>(limit: number, work: (item: In) => Promise<v
     },
   )
   stage.resume()
-  return asTransform(stage)
-}
-
-/** through2 builds on readable-stream, whose types are node's in all that pipelines use. */
-function asTransform(stream: ReturnType<typeof objectTransform>): Transform {
-  return stream as unknown as Transform
+  // through2 builds on readable-stream, whose types are node's in all that pipelines use.
+  return stage as unknown as Transform
 }

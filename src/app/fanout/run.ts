@@ -4,11 +4,11 @@ import { Progress } from '../../cli/progress.ts'
 import type { Clock } from '../../core/clock.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import type { TextLine } from '../../streams/split-lines.ts'
-import { concurrentStage, mapStage } from '../../streams/stage.ts'
+import { concurrentStage } from '../../streams/stage.ts'
 import { writeStats } from '../stats.ts'
 import { Accounting } from './accounting.ts'
 import { Engine } from './engine.ts'
-import { type Entry, EntryReader } from './entries.ts'
+import { EntryReader } from './entries.ts'
 import { countLines, inputLines } from './input-lines.ts'
 import type { FanoutOptions } from './options.ts'
 import { type Outputs, openOutputs } from './outputs.ts'
@@ -83,8 +83,9 @@ async function readAll(
   try {
     await pipeline(
       lines,
-      mapStage((line: TextLine) => reader.read(line)),
-      concurrentStage(openAtMost(options) * WINDOW, (entry: Entry) => handler.handle(entry)),
+      concurrentStage(openAtMost(options) * WINDOW, (line: TextLine) =>
+        handler.handle(reader.read(line)),
+      ),
       { signal: stop.reading },
     )
   } catch (error) {
