@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts'
 import { FILE_SENTENCES, fileKind } from '../core/file-kind.ts'
-import { Repairer } from '../core/repair.ts'
+import { REPAIR_POLICY, Repairer } from '../core/repair.ts'
 import type { RepairCounts } from '../core/repair-counts.ts'
 import { EXIT, ToolError, usageError } from '../core/tool-error.ts'
 import type { FdSink } from '../files/fd-sink.ts'
@@ -9,6 +9,7 @@ import type { Input } from '../files/input.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { forEachInput, isSameFile } from './inputs.ts'
+import { isWorthAThread, lookedOver, SHARED_BLOCKS } from './look-ahead.ts'
 import {
   CheckDestination,
   type Destination,
@@ -50,6 +51,7 @@ export async function repair(
       {
         blockSize: options.readSize,
         headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
+        blocksOf: (input) => (usesThread(input, options) ? SHARED_BLOCKS : {}),
         outputs: [options.removed, options.salvaged, options.stats],
         whole: options.inPlace !== undefined,
       },
@@ -60,6 +62,11 @@ export async function repair(
     await run.close()
     await writeStats(context, options.stats, run.counts)
   }
+}
+
+/** Whether a second thread looks over the blocks of this input. */
+function usesThread(input: Input, { readSize }: RepairOptions): boolean {
+  return readSize === undefined && isWorthAThread(input)
 }
 
 function checkUsage(options: RepairOptions, operands: string[]): void {
@@ -146,13 +153,14 @@ class RepairRun {
       damage = error
     })
     try {
-      for await (const block of whole) {
+      const policy = usesThread(input, this.#options) ? REPAIR_POLICY : undefined
+      for await (const { block, verdict } of lookedOver(whole, policy)) {
         const kind = block.offset === 0 ? fileKind(block.bytes, block.end) : undefined
         if (kind !== undefined && kind !== 'undecided') {
           const place = { file: input.name }
           throw new ToolError(kind, FILE_SENTENCES[kind], { exitCode: EXIT.data, place })
         }
-        repairer.block(block)
+        repairer.block(block, verdict?.clean ? verdict.lines : undefined)
         await destination.settle(block.offset + block.end)
       }
       repairer.finish()

@@ -2,7 +2,7 @@ import { FILE_SENTENCES, isConflictMarker } from './file-kind.ts'
 import { NearRecord, NearRecords } from './glue-near.ts'
 import { grammarProblem } from './json-problem.ts'
 import { PADDING } from './json-scan.ts'
-import { LineJudge } from './line-judge.ts'
+import { LineJudge, type LinePolicy } from './line-judge.ts'
 import { problemText } from './problem-text.ts'
 import type { RemovedPiece } from './removed-piece.ts'
 import { noCounts } from './repair-counts.ts'
@@ -14,6 +14,12 @@ const HELD_MOST = 16 * 1024 * 1024
 
 /** What a repair lets stand: the line is JSON, whatever readers make of it. */
 export const REPAIR_ALLOWS = ['duplicate-key', 'lone-surrogate', 'too-deep'] as const
+
+/** Which lines are kept as they are. */
+export const REPAIR_POLICY: LinePolicy = {
+  maxDepth: Number.POSITIVE_INFINITY,
+  allow: new Set(REPAIR_ALLOWS),
+}
 
 /** Bytes that a repair takes out, and why. */
 export interface Removal extends RemovedPiece {
@@ -65,7 +71,7 @@ export class Repairer {
   #file: string
   #target: RepairTarget
   #cutCode: string
-  #judge = new LineJudge({ maxDepth: Number.POSITIVE_INFINITY, allow: new Set(REPAIR_ALLOWS) })
+  #judge = new LineJudge(REPAIR_POLICY)
   #splitter = new LineSplitter()
   #near = new NearRecords()
   /** No valid record has come yet. */
@@ -86,8 +92,20 @@ export class Repairer {
     this.#cutCode = cutCode
   }
 
-  /** @throws ToolError where the file is refused */
-  block(block: RepairBlock): void {
+  /**
+   * Takes a block of lines.
+   *
+   * @param cleanLines how many lines it has, where all of them are known to be clean
+   * @throws ToolError where the file is refused
+   */
+  block(block: RepairBlock, cleanLines?: number): void {
+    if (cleanLines !== undefined && !this.#waiting) {
+      this.#keepRun(block, 0, block.end, cleanLines)
+      this.counts.lines += cleanLines
+    } else this.#lines(block)
+  }
+
+  #lines(block: RepairBlock): void {
     const { bytes, end, offset } = block
     const judge = this.#judge
     const firstLine = this.counts.lines + 1

@@ -1,5 +1,4 @@
 import type { Context } from '../../cli/command.ts'
-import type { BlockVerdict } from '../../core/clean-block.ts'
 import {
   FILE_SENTENCES,
   fileKind,
@@ -16,8 +15,8 @@ import type { FdSink } from '../../files/fd-sink.ts'
 import type { Input } from '../../files/input.ts'
 import type { RemovedFile } from '../../files/removed-file.ts'
 import type { LineBlock } from '../../streams/line-blocks.ts'
+import { isWorthAThread, lookedOver } from '../look-ahead.ts'
 import type { Finding, LineCheck } from './line-checks.ts'
-import { isWorthAThread, lookedOver } from './look-ahead.ts'
 import type { ValidateOptions } from './options.ts'
 
 const NEWLINE = Buffer.from('\n')
@@ -63,9 +62,10 @@ export class Validator {
 
   /** Checks one file; the counts go on over files, line numbers begin anew. */
   async file(input: Input, blocks: AsyncIterable<LineBlock>): Promise<void> {
+    const policy = this.usesThread(input) ? this.#policy : undefined
     this.#inConflict = false
     let line = 1
-    for await (const { block, verdict } of this.#lookedAt(input, blocks)) {
+    for await (const { block, verdict } of lookedOver(blocks, policy)) {
       const kind = block.offset === 0 ? fileKind(block.bytes, block.end) : undefined
       if (kind !== undefined && kind !== 'undecided') {
         this.#report({ code: kind, message: FILE_SENTENCES[kind] }, { file: input.name })
@@ -80,15 +80,6 @@ export class Validator {
       await this.#rejects?.addAll(this.#pieces.splice(0))
       if (this.#enough()) return
     }
-  }
-
-  /** The blocks, with what a second thread told of them where one is worth it. */
-  async *#lookedAt(
-    input: Input,
-    blocks: AsyncIterable<LineBlock>,
-  ): AsyncGenerator<{ block: LineBlock; verdict?: BlockVerdict }, void, void> {
-    if (this.usesThread(input)) yield* lookedOver(blocks, this.#policy)
-    else for await (const block of blocks) yield { block }
   }
 
   /** The exit code over all files, after a last check of their number of records. */

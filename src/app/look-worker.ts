@@ -1,7 +1,7 @@
-/** The second thread of validate-jsonl: looks over one block after the other. */
+/** The second thread of validate-jsonl and repair-truncated: looks over block after block. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { lookOver } from '../../core/clean-block.ts'
-import { LineJudge, type LinePolicy } from '../../core/line-judge.ts'
+import { lookOver } from '../core/clean-block.ts'
+import { LineJudge, type LinePolicy } from '../core/line-judge.ts'
 
 const judge = new LineJudge(workerData as LinePolicy)
 

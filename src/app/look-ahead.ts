@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { type BlockVerdict, lookOver } from '../../core/clean-block.ts'
-import { LineJudge, type LinePolicy } from '../../core/line-judge.ts'
-import type { Input } from '../../files/input.ts'
-import type { BlockOptions, LineBlock } from '../../streams/line-blocks.ts'
+import { type BlockVerdict, lookOver } from '../core/clean-block.ts'
+import { LineJudge, type LinePolicy } from '../core/line-judge.ts'
+import type { Input } from '../files/input.ts'
+import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
 
 /** Below this a thread costs more than it saves: it takes some 30 ms to start. */
 const WORTH_A_THREAD = 256 * 1024 * 1024
@@ -20,16 +20,27 @@ export function isWorthAThread({
   return large && compression === undefined && availableParallelism() > 1
 }
 
+/** A block, and what a second thread or this one told of it where there are two. */
+export interface LookedBlock {
+  block: LineBlock
+  verdict?: BlockVerdict
+}
+
 /**
  * Gives blocks in their order, each with what a look over it told; every other block is looked over
  * by a second thread at the same time.
  *
  * @param blocks read as {@link SHARED_BLOCKS}
+ * @param policy what is clean; undefined for no second thread and no verdicts
  */
 export async function* lookedOver(
   blocks: AsyncIterable<LineBlock>,
-  policy: LinePolicy,
-): AsyncGenerator<{ block: LineBlock; verdict: BlockVerdict }, void, void> {
+  policy: LinePolicy | undefined,
+): AsyncGenerator<LookedBlock, void, void> {
+  if (policy === undefined) {
+    for await (const block of blocks) yield { block }
+    return
+  }
   const thread = new LookThread(policy)
   const judge = new LineJudge(policy)
   let ahead: { block: LineBlock; verdict: Promise<BlockVerdict> } | undefined

@@ -42,6 +42,17 @@ test('a second thread over a large file changes nothing but the time', async () 
       stderr: result.stderr,
     })
   }
+  const repaired = ['plain', 'threaded'].map((name) => join(folder, name))
+  for (const [index, args] of [['--read-size', '262144'], []].entries()) {
+    const stdout = openSync(repaired[index]!, 'w')
+    const result = await run('repair-truncated', [...args, 'large.jsonl'], { cwd: folder, stdout })
+    closeSync(stdout)
+    assert.equal(result.code, 1)
+    assert.match(result.stderr, new RegExp(`${lines - bad.length} records kept, 4 pieces`))
+  }
+  const [plain, threaded] = repaired.map((file) => readFileSync(file))
+  assert.ok(plain!.equals(threaded!), 'repair gives the same with and without a second thread')
+  assert.equal(results[0]!.hash, createHash('sha256').update(plain!).digest('hex'))
   rmSync(folder, { recursive: true })
   assert.deepEqual(results[0], results[1])
   const { stderr } = results[0]!
