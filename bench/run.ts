@@ -6,6 +6,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { dedupe } from './dedupe.ts'
+import { extract } from './extract.ts'
 import { fanout } from './fanout.ts'
 import { memory } from './memory.ts'
 import { pace } from './pace.ts'
@@ -22,6 +23,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   validate,
   dedupe,
   repair,
+  extract,
   fanout,
   streams,
   memory,

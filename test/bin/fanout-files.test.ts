@@ -14,6 +14,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { type Answered, fanout, linesOf, parsed, prompts, type Stats } from '../support/fanout.ts'
 import { executable, newFolder, run } from '../support/run.ts'
 import { answerWell, answerWith, json, lastMessage, serve } from '../support/servers.ts'
@@ -283,17 +284,22 @@ describe('standard output', { concurrency: true }, () => {
     const server = await serve(t, (request, response) =>
       answerWith(request, response, 'é'.repeat(150_000)),
     )
-    const out = join(newFolder(), 'out.jsonl')
-    const seen: boolean[] = []
-    const watch = setInterval(() => {
-      const bytes = existsSync(out) ? readFileSync(out) : Buffer.alloc(0)
-      seen.push(bytes.length === 0 || bytes.at(-1) === 0x0a)
-    }, 5)
+    const folder = newFolder()
+    const out = join(folder, 'out.jsonl')
+    const log = join(folder, 'writes')
+    const hook = fileURLToPath(new URL('../support/watch-writes.cjs', import.meta.url))
     const args = ['--url', server.url, ...MODEL, '-o', out]
-    const result = await run('fanout-complete', args, { input: prompts(30) })
-    clearInterval(watch)
+    const result = await run('fanout-complete', args, {
+      input: prompts(30),
+      env: { NODE_OPTIONS: `--require ${hook}`, WRITES_LOG: log },
+    })
     assert.equal(result.code, 0, result.stderr)
-    assert.ok(seen.every((whole) => whole))
+    const writes = readFileSync(log, 'utf8').trimEnd().split('\n')
+    assert.ok(writes.length > 1, 'the writes were seen')
+    assert.ok(
+      writes.every((line) => line.startsWith('whole ')),
+      writes.join(', '),
+    )
     assert.equal(statSync(out).isFile(), true)
     assert.equal(idsOf(out).length, 30)
   })
