@@ -1,15 +1,17 @@
-import { crc32 } from 'node:zlib'
 import type { Context } from '../cli/command.ts'
 import { CompletedIndex } from '../core/completed-index.ts'
 import type { ValueRange } from '../core/field.ts'
-import { KeyRule, keyText, lineKey } from '../core/key.ts'
+import { KeyRule, keyText } from '../core/key.ts'
+import { contentHash, fingerprintOf, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
 import { EXIT, type Place, usageError } from '../core/tool-error.ts'
 import { FdSink } from '../files/fd-sink.ts'
+import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { type CompletedCounts, readCompleted } from './completed-files.ts'
 import { forEachInput } from './inputs.ts'
+import { isWorthAThread, lookedOver, notLookedOver, SHARED_BLOCKS } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { writeStats } from './stats.ts'
 
@@ -41,11 +43,18 @@ export async function dedupe(
     onAnswer: (fingerprint) => index.complete(fingerprint),
   })
   const filter = new DedupeFilter(context, rule, index)
+  const usesThread = (input: Input): boolean =>
+    options.readSize === undefined && isWorthAThread(input)
   let worst: number = exitCode
   try {
-    const input = { blockSize: options.readSize, mayBeOutput: false }
-    const met = await forEachInput(context, operands, input, (file, blocks) =>
-      filter.file(file.name, blocks),
+    const met = await forEachInput(
+      context,
+      operands,
+      {
+        blockSize: options.readSize,
+        blocksOf: (input) => (usesThread(input) ? SHARED_BLOCKS : {}),
+      },
+      (input, blocks) => filter.file(input.name, blocks, usesThread(input)),
     )
     worst = Math.max(worst, met, filter.verdict())
   } finally {
@@ -79,6 +88,7 @@ class DedupeFilter {
   #judge = new LineJudge(RECORD_POLICY)
   #out: FdSink
   #conflicts = 0
+  #fingerprint = new Int32Array(4)
 
   constructor(context: Context, rule: KeyRule, index: CompletedIndex) {
     this.#context = context
@@ -87,10 +97,17 @@ class DedupeFilter {
     this.#out = new FdSink(context.stdout.fd, '<stdout>')
   }
 
-  async file(name: string, blocks: AsyncIterable<LineBlock>): Promise<void> {
+  async file(name: string, blocks: AsyncIterable<LineBlock>, withThread: boolean): Promise<void> {
+    const { field } = this.#rule
+    const looked = withThread
+      ? lookedOver(blocks, { kind: 'keys', policy: RECORD_POLICY, key: field?.name })
+      : notLookedOver(blocks)
     let line = 1
-    for await (const block of blocks) {
-      line = this.#block(name, block, line)
+    for await (const { block, result } of looked) {
+      line =
+        result === undefined
+          ? this.#block(name, block, line)
+          : this.#keys(name, block, result, line)
       await this.#out.flush()
     }
   }
@@ -104,6 +121,27 @@ class DedupeFilter {
       )
     }
     return this.counts.invalid > 0 || this.#conflicts > 0 ? EXIT.data : EXIT.ok
+  }
+
+  /** Passes on by the keys that were looked for before. */
+  #keys(file: string, { bytes, end }: LineBlock, table: KeyTable, firstLine: number): number {
+    const fingerprint = this.#fingerprint
+    let line = firstLine
+    let keptFrom = 0
+    let start = 0
+    for (let row = 0; row < table.length; row += KEY_COLUMNS, line++) {
+      for (let word = 0; word < 4; word++) fingerprint[word] = table[row + 1 + word]!
+      const pass = this.#verdictOn(fingerprint, table[row + 5]!)
+      if (this.#index.conflict) this.#conflict(bytes, start, { file, line })
+      const next = table[row]!
+      if (!pass) {
+        this.#out.add(bytes, keptFrom, start)
+        keptFrom = next
+      }
+      start = next
+    }
+    this.#out.add(bytes, keptFrom, end)
+    return line
   }
 
   #block(file: string, block: LineBlock, firstLine: number): number {
@@ -145,21 +183,27 @@ class DedupeFilter {
   }
 
   #passes(bytes: Buffer, range: ValueRange, place: Place): boolean {
+    const fingerprint = fingerprintOf(this.#judge, this.#rule, bytes, range)
+    const pass = this.#verdictOn(fingerprint, contentHash(bytes, range))
+    if (this.#index.conflict) this.#conflict(bytes, range.start, place)
+    return pass
+  }
+
+  #verdictOn(fingerprint: Int32Array, content: number): boolean {
     this.counts.records++
-    const key = this.#rule.find(this.#judge.scanner, bytes)
-    const fingerprint =
-      key === undefined
-        ? this.#rule.fingerprintOfText(lineKey(bytes, range.start, range.end))
-        : this.#rule.fingerprint(bytes, key)
-    const verdict = this.#index.judge(fingerprint, contentHash(bytes, range))
-    if (this.#index.conflict) this.#conflict(bytes, key, place)
+    const verdict = this.#index.judge(fingerprint, content)
     if (verdict === 'pass') this.counts.passed++
     else this.counts[verdict]++
     return verdict === 'pass'
   }
 
-  #conflict(bytes: Buffer, key: ValueRange | undefined, place: Place): void {
-    if (++this.#conflicts > 1 || key === undefined) return
+  #conflict(bytes: Buffer, start: number, place: Place): void {
+    if (++this.#conflicts > 1) return
+    const { scanner } = this.#judge
+    scanner.use(bytes)
+    scanner.value(start)
+    const key = this.#rule.find(scanner, bytes)
+    if (key === undefined) return
     const text = keyText(bytes, key)
     const shown = Buffer.from(text.bytes.subarray(text.start, text.end)).toString().slice(0, 80)
     this.#context.report.error(
@@ -169,18 +213,6 @@ class DedupeFilter {
       place,
     )
   }
-}
-
-/** Up to this length a loop is faster than the call out of JavaScript and the view it needs. */
-const SHORT = 256
-
-/** A hash of a record's content, to tell whether a key stands for another record than before. */
-function contentHash(bytes: Buffer, { start, end }: ValueRange): number {
-  if (end - start > SHORT) return crc32(bytes.subarray(start, end))
-  let hash = end - start
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  return hash ^ (hash >>> 13)
 }
 
 function summarise(

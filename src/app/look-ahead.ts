@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { type BlockVerdict, lookOver } from '../core/clean-block.ts'
-import { LineJudge, type LinePolicy } from '../core/line-judge.ts'
+import { type Look, type LookOrder, type LookResults, lookFor } from '../core/block-look.ts'
 import type { Input } from '../files/input.ts'
 import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
 
@@ -20,10 +19,10 @@ export function isWorthAThread({
   return large && compression === undefined && availableParallelism() > 1
 }
 
-/** A block, and what a second thread or this one told of it where there are two. */
-export interface LookedBlock {
+/** A block, and what a look over it told. */
+export interface LookedBlock<Result> {
   block: LineBlock
-  verdict?: BlockVerdict
+  result: Result
 }
 
 /**
@@ -31,56 +30,58 @@ export interface LookedBlock {
  * by a second thread at the same time.
  *
  * @param blocks read as {@link SHARED_BLOCKS}
- * @param policy what is clean; undefined for no second thread and no verdicts
  */
-export async function* lookedOver(
+export async function* lookedOver<Kind extends LookOrder['kind']>(
   blocks: AsyncIterable<LineBlock>,
-  policy: LinePolicy | undefined,
-): AsyncGenerator<LookedBlock, void, void> {
-  if (policy === undefined) {
-    for await (const block of blocks) yield { block }
-    return
-  }
-  const thread = new LookThread(policy)
-  const judge = new LineJudge(policy)
-  let ahead: { block: LineBlock; verdict: Promise<BlockVerdict> } | undefined
+  order: LookOrder & { kind: Kind },
+): AsyncGenerator<LookedBlock<LookResults[Kind]>, void, void> {
+  const thread = new LookThread<LookResults[Kind]>(order)
+  const look = lookFor(order) as Look<LookResults[Kind]>
+  let ahead: { block: LineBlock; result: Promise<LookResults[Kind]> } | undefined
   try {
     for await (const block of blocks) {
       if (ahead === undefined) {
-        ahead = { block, verdict: thread.look(block) }
+        ahead = { block, result: thread.look(block) }
         continue
       }
-      const verdict = lookOver(judge, block.bytes, block.end)
-      yield { block: ahead.block, verdict: await ahead.verdict }
+      const result = look(block.bytes, block.end)
+      yield { block: ahead.block, result: await ahead.result }
       ahead = undefined
-      yield { block, verdict }
+      yield { block, result }
     }
-    if (ahead !== undefined) yield { block: ahead.block, verdict: await ahead.verdict }
+    if (ahead !== undefined) yield { block: ahead.block, result: await ahead.result }
   } finally {
     await thread.end()
   }
 }
 
+/** The same form without a look, for callers that go through the lines of such inputs themselves. */
+export async function* notLookedOver(
+  blocks: AsyncIterable<LineBlock>,
+): AsyncGenerator<LookedBlock<undefined>, void, void> {
+  for await (const block of blocks) yield { block, result: undefined }
+}
+
 /** The second thread; it has one block at a time. */
-class LookThread {
+class LookThread<Result> {
   #worker: Worker
 
-  constructor(policy: LinePolicy) {
+  constructor(order: LookOrder) {
     // This file is compiled to .js, or run as it is.
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     const file = new URL(`./look-worker${extension}`, import.meta.url)
-    this.#worker = new Worker(file, { workerData: policy })
+    this.#worker = new Worker(file, { workerData: order })
   }
 
-  look({ bytes, end }: LineBlock): Promise<BlockVerdict> {
+  look({ bytes, end }: LineBlock): Promise<Result> {
     return new Promise((resolve, reject) => {
       const settled = (): void => {
         this.#worker.off('message', done)
         this.#worker.off('error', failed)
       }
-      const done = (verdict: BlockVerdict): void => {
+      const done = (result: Result): void => {
         settled()
-        resolve(verdict)
+        resolve(result)
       }
       const failed = (error: Error): void => {
         settled()

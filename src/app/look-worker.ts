@@ -1,10 +1,11 @@
-/** The second thread of validate-jsonl and repair-truncated: looks over block after block. */
+/** The second thread of the binaries that look over whole files: takes block after block. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { lookOver } from '../core/clean-block.ts'
-import { LineJudge, type LinePolicy } from '../core/line-judge.ts'
+import { type LookOrder, lookFor } from '../core/block-look.ts'
 
-const judge = new LineJudge(workerData as LinePolicy)
+const look = lookFor(workerData as LookOrder)
 
 parentPort?.on('message', ({ memory, end }: { memory: SharedArrayBuffer; end: number }) => {
-  parentPort?.postMessage(lookOver(judge, Buffer.from(memory), end))
+  const result = look(Buffer.from(memory), end)
+  const moved = ArrayBuffer.isView(result) ? [result.buffer as ArrayBuffer] : []
+  parentPort?.postMessage(result, moved)
 })

@@ -9,7 +9,7 @@ import type { Input } from '../files/input.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { forEachInput, isSameFile } from './inputs.ts'
-import { isWorthAThread, lookedOver, SHARED_BLOCKS } from './look-ahead.ts'
+import { isWorthAThread, lookedOver, notLookedOver, SHARED_BLOCKS } from './look-ahead.ts'
 import {
   CheckDestination,
   type Destination,
@@ -153,14 +153,16 @@ class RepairRun {
       damage = error
     })
     try {
-      const policy = usesThread(input, this.#options) ? REPAIR_POLICY : undefined
-      for await (const { block, verdict } of lookedOver(whole, policy)) {
+      const looked = usesThread(input, this.#options)
+        ? lookedOver(whole, { kind: 'clean', policy: REPAIR_POLICY })
+        : notLookedOver(whole)
+      for await (const { block, result } of looked) {
         const kind = block.offset === 0 ? fileKind(block.bytes, block.end) : undefined
         if (kind !== undefined && kind !== 'undecided') {
           const place = { file: input.name }
           throw new ToolError(kind, FILE_SENTENCES[kind], { exitCode: EXIT.data, place })
         }
-        repairer.block(block, verdict?.clean ? verdict.lines : undefined)
+        repairer.block(block, result?.clean ? result.lines : undefined)
         await destination.settle(block.offset + block.end)
       }
       repairer.finish()

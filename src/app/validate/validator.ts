@@ -15,7 +15,7 @@ import type { FdSink } from '../../files/fd-sink.ts'
 import type { Input } from '../../files/input.ts'
 import type { RemovedFile } from '../../files/removed-file.ts'
 import type { LineBlock } from '../../streams/line-blocks.ts'
-import { isWorthAThread, lookedOver } from '../look-ahead.ts'
+import { isWorthAThread, lookedOver, notLookedOver } from '../look-ahead.ts'
 import type { Finding, LineCheck } from './line-checks.ts'
 import type { ValidateOptions } from './options.ts'
 
@@ -62,18 +62,20 @@ export class Validator {
 
   /** Checks one file; the counts go on over files, line numbers begin anew. */
   async file(input: Input, blocks: AsyncIterable<LineBlock>): Promise<void> {
-    const policy = this.usesThread(input) ? this.#policy : undefined
     this.#inConflict = false
     let line = 1
-    for await (const { block, verdict } of lookedOver(blocks, policy)) {
+    const looked = this.usesThread(input)
+      ? lookedOver(blocks, { kind: 'clean', policy: this.#policy })
+      : notLookedOver(blocks)
+    for await (const { block, result } of looked) {
       const kind = block.offset === 0 ? fileKind(block.bytes, block.end) : undefined
       if (kind !== undefined && kind !== 'undecided') {
         this.#report({ code: kind, message: FILE_SENTENCES[kind] }, { file: input.name })
         return
       }
-      if (verdict?.clean) {
-        line += verdict.lines
-        this.#count(verdict.lines)
+      if (result?.clean) {
+        line += result.lines
+        this.#count(result.lines)
         if (!this.#options.quiet) this.#out.add(block.bytes, 0, block.end)
       } else line = this.#block(input.name, block, line)
       if (!this.#options.quiet) await this.#out.flush()
