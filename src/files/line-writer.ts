@@ -27,6 +27,7 @@ export interface LineWriterOptions {
 
 interface Waiting {
   bytes: Buffer
+  since: number
   resolve: () => void
   reject: (error: unknown) => void
 }
@@ -41,7 +42,9 @@ export class LineWriter {
   #failure: unknown
   #dirty = false
   #abandoned = false
-  #backlog = 0
+  /** When the line that is being written came, and whether its disk is full, which is told. */
+  #oldest: number | undefined
+  #blocked = false
   #stopSync: (() => void) | undefined
   #syncing: Promise<void> | undefined
   #syncFailure: unknown
@@ -55,9 +58,10 @@ export class LineWriter {
     }
   }
 
-  /** Bytes that wait to be written. */
-  get backlog(): number {
-    return this.#backlog
+  /** Milliseconds for which the oldest line has waited, for no reason that was told. */
+  get waited(): number {
+    if (this.#oldest === undefined || this.#blocked) return 0
+    return this.#options.clock.now() - this.#oldest
   }
 
   /**
@@ -70,8 +74,8 @@ export class LineWriter {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure)
       const bytes = Buffer.from(line)
-      this.#backlog += bytes.length
-      this.#waiting.push({ bytes, resolve, reject })
+      const since = this.#options.clock.now()
+      this.#waiting.push({ bytes, since, resolve, reject })
       this.#running ??= this.#run()
     })
   }
@@ -103,10 +107,10 @@ export class LineWriter {
     await pause(GATHER)
     while (this.#waiting.length > 0) {
       const batch = this.#takeBatch()
+      this.#oldest = batch[0]?.since
       const bytes = Buffer.concat(batch.map((line) => line.bytes))
       try {
         await this.#writeAll(bytes)
-        this.#backlog -= bytes.length
         this.#dirty = true
         for (const line of batch) line.resolve()
       } catch (error) {
@@ -115,6 +119,7 @@ export class LineWriter {
       }
     }
     this.#running = undefined
+    this.#oldest = undefined
   }
 
   #takeBatch(): Waiting[] {
@@ -127,24 +132,32 @@ export class LineWriter {
 
   async #writeAll(bytes: Buffer): Promise<void> {
     let at = 0
-    let blocked = false
     while (at < bytes.length) {
       try {
         at += await writeSome(this.#fd, bytes, at)
-        if (blocked) this.#options.onBlocked(undefined)
-        blocked = false
+        this.#unblock()
       } catch (error) {
         const code = errnoOf(error) ?? ''
         if (code === 'EPIPE') throw new ClosedPipe()
         if (code === 'EAGAIN') await pause(EAGAIN_PAUSE)
         else if (this.#options.regular && PASSING.has(code) && !this.#abandoned) {
-          if (!blocked)
-            this.#options.onBlocked((ioError(error, this.#name, 'write') as Error).message)
-          blocked = true
+          this.#block(error, 'write')
           await pause(RETRY_EVERY)
         } else throw ioError(error, this.#name, 'write')
       }
     }
+  }
+
+  #block(error: unknown, doing: string): void {
+    if (this.#blocked) return
+    this.#blocked = true
+    this.#options.onBlocked((ioError(error, this.#name, doing) as Error).message)
+  }
+
+  #unblock(): void {
+    if (!this.#blocked) return
+    this.#blocked = false
+    this.#options.onBlocked(undefined)
   }
 
   /** Begins a sync unless one is under way; its error is that of the next write. */
