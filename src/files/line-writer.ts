@@ -42,9 +42,10 @@ export class LineWriter {
   #failure: unknown
   #dirty = false
   #abandoned = false
-  /** When the line that is being written came, and whether its disk is full, which is told. */
+  /** When the line that is being written came. */
   #oldest: number | undefined
-  #blocked = false
+  /** What the file does not take at the moment, as was told. */
+  #blocked = new Set<'write' | 'sync'>()
   #stopSync: (() => void) | undefined
   #syncing: Promise<void> | undefined
   #syncFailure: unknown
@@ -60,7 +61,7 @@ export class LineWriter {
 
   /** Milliseconds for which the oldest line has waited, for no reason that was told. */
   get waited(): number {
-    if (this.#oldest === undefined || this.#blocked) return 0
+    if (this.#oldest === undefined || this.#blocked.size > 0) return 0
     return this.#options.clock.now() - this.#oldest
   }
 
@@ -96,7 +97,7 @@ export class LineWriter {
     await this.#syncing
     if (this.#syncFailure !== undefined) throw this.#syncFailure
     await this.#sync()
-    while (this.#dirty && this.#options.regular && !this.#abandoned) {
+    while (this.#dirty && this.#options.regular) {
       await pause(RETRY_EVERY)
       await this.#sync()
     }
@@ -135,7 +136,7 @@ export class LineWriter {
     while (at < bytes.length) {
       try {
         at += await writeSome(this.#fd, bytes, at)
-        this.#unblock()
+        this.#unblock('write')
       } catch (error) {
         const code = errnoOf(error) ?? ''
         if (code === 'EPIPE') throw new ClosedPipe()
@@ -148,15 +149,15 @@ export class LineWriter {
     }
   }
 
-  #block(error: unknown, doing: string): void {
-    if (this.#blocked) return
-    this.#blocked = true
+  #block(error: unknown, doing: 'write' | 'sync'): void {
+    const told = this.#blocked.size > 0
+    this.#blocked.add(doing)
+    if (told) return
     this.#options.onBlocked((ioError(error, this.#name, doing) as Error).message)
   }
 
-  #unblock(): void {
-    if (!this.#blocked) return
-    this.#blocked = false
+  #unblock(doing: 'write' | 'sync'): void {
+    if (!this.#blocked.delete(doing) || this.#blocked.size > 0) return
     this.#options.onBlocked(undefined)
   }
 
@@ -177,9 +178,12 @@ export class LineWriter {
     this.#dirty = false
     try {
       await syncFd(this.#fd)
+      this.#unblock('sync')
     } catch (error) {
-      if (PASSING.has(errnoOf(error) ?? '')) this.#dirty = true
-      else if (errnoOf(error) !== 'EINVAL') throw ioError(error, this.#name, 'sync')
+      if (PASSING.has(errnoOf(error) ?? '') && !this.#abandoned) {
+        this.#dirty = true
+        this.#block(error, 'sync')
+      } else if (errnoOf(error) !== 'EINVAL') throw ioError(error, this.#name, 'sync')
     }
   }
 }

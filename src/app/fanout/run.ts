@@ -52,10 +52,10 @@ export async function fanout(
     await readAll(lines, new EntryReader(rules), handler, stop, options)
   } finally {
     await handler.finish()
-    stop.close()
     engine.close()
     progress.stop()
     await closeOutputs(outputs, stop)
+    stop.close()
     await writeStats(context, options.stats, {
       ...accounting.toJSON(),
       endpoints: perEndpoint(engine),
