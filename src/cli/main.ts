@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ClosedPipe, EXIT, errnoOf, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
@@ -21,9 +21,10 @@ export async function main(command: Command, url: string): Promise<void> {
   // A message that nobody reads must not end the run with an exception.
   process.stderr.on('error', () => {})
   const interrupt = new Interrupt()
+  const ignoresHup = isUnderNohup()
   for (const signal of Object.keys(SIGNAL_EXIT) as SignalName[]) {
     process.on(signal, () => {
-      if (signal !== 'SIGHUP' || !isUnderNohup()) interrupt.raise(signal)
+      if (signal !== 'SIGHUP' || !ignoresHup) interrupt.raise(signal)
     })
   }
   process.exitCode = await runCommand(command, process.argv.slice(2), {
@@ -109,11 +110,19 @@ async function informationText(
 }
 
 /**
- * Whether nohup started this process. Node resets the ignored signals that it inherits, so the only
- * trace is the variable in which shells leave the path of the command that they ran.
+ * Whether nohup started this process, or the script that did. Node resets the ignored signals that
+ * it inherits: traces are the variable in which shells (dash does not) leave the path of the command
+ * that they ran, and that the parent ignores HUP itself.
  */
 function isUnderNohup(): boolean {
-  return basename(process.env._ ?? '') === 'nohup'
+  if (basename(process.env._ ?? '') === 'nohup') return true
+  try {
+    const status = readFileSync(`/proc/${process.ppid}/status`, 'utf8')
+    const ignored = /^SigIgn:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'
+    return (BigInt(`0x${ignored}`) & 1n) === 1n
+  } catch {
+    return false
+  }
 }
 
 /** Standard error, where it is a terminal with a movable cursor and nobody asked for quiet. */

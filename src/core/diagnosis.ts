@@ -16,8 +16,8 @@ export interface Snapshot {
   longestWait: number
   /** Share of the last period in which our own event loop was busy, 0 to 1. */
   loopBusy: number
-  /** Bytes of answers that wait to be written. */
-  outputBacklog: number
+  /** Milliseconds for which the oldest answer has waited to be written. */
+  outputWait: number
 }
 
 /** So many failures of one kind are needed before a cause is named. */
@@ -34,7 +34,10 @@ const QUEUED_BY_OTHERS = 60_000
 const REMEMBERED = 1000
 
 const CUTS = new Set(['closed', 'reset', 'no-finish', 'http-504'])
-const BACKLOG = 4 * 1024 * 1024
+/** An answer that waits longer than this (ms) to be written waits for a slow disk or reader. */
+const SLOW_WRITE = 5000
+/** Descriptors beside those of the requests: files, pipes, the loop, probes. */
+const OTHER_DESCRIPTORS = 64
 
 /** Proxies by the silence, in seconds, after which they cut (their documented defaults). */
 const PROXIES: readonly [number, string][] = [
@@ -52,8 +55,14 @@ export class Diagnosis {
   #limited = 0
   #stale = 0
   #busyPeriods = 0
-  #backlogPeriods = 0
+  #slowPeriods = 0
   #named = new Set<string>()
+  #concurrency: number
+
+  /** @param concurrency requests that may be open at one time */
+  constructor(concurrency: number) {
+    this.#concurrency = concurrency
+  }
 
   /** Notes an attempt that was made. */
   request(): void {
@@ -76,7 +85,7 @@ export class Diagnosis {
   /** Looks at how the run stands, every ten seconds or so. */
   look(snapshot: Snapshot): Finding[] {
     this.#busyPeriods = snapshot.loopBusy > 0.95 ? this.#busyPeriods + 1 : 0
-    this.#backlogPeriods = snapshot.outputBacklog > BACKLOG ? this.#backlogPeriods + 1 : 0
+    this.#slowPeriods = snapshot.outputWait > SLOW_WRITE ? this.#slowPeriods + 1 : 0
     return [this.#queuedByOthers(snapshot), this.#busy(), this.#slowOutput()]
       .filter((finding) => finding !== undefined)
       .filter(({ code }) => this.#isNew(code))
@@ -125,8 +134,9 @@ export class Diagnosis {
     return {
       code: 'descriptors',
       message:
-        'too few file descriptors for so many open requests: raise the limit (ulimit -n, ' +
-        'LimitNOFILE= of systemd) to --concurrency and 64 more, or lower --concurrency',
+        `too few file descriptors for ${this.#concurrency} open requests: going on with fewer of ` +
+        'them. Raise the limit (ulimit -n, LimitNOFILE= of systemd) to ' +
+        `${this.#concurrency + OTHER_DESCRIPTORS}, or lower --concurrency`,
     }
   }
 
@@ -153,11 +163,12 @@ export class Diagnosis {
   }
 
   #slowOutput(): Finding | undefined {
-    if (this.#backlogPeriods < 2) return undefined
+    if (this.#slowPeriods < 2) return undefined
     return {
       code: 'slow-output',
       message:
-        'answers wait to be written: the disk, or the reader of our output, is the bottleneck',
+        'answers wait seconds to be written: the disk, or the reader of our output, is the ' +
+        'bottleneck, and the server waits for it. Write to a local file with -o, and process that',
     }
   }
 

@@ -67,10 +67,19 @@ const SENTENCES: Record<string, string> = {
   ESTALE: 'stale file handle',
 }
 
+/** Errors that libuv has no name for, so that their code is 'Unknown system error -122'. */
+const UNNAMED: Record<number, string> = {
+  122: 'EDQUOT', // Linux
+  116: 'ESTALE',
+  69: 'EDQUOT', // macOS
+  70: 'ESTALE',
+}
+
 /** The errno name of a system error, such as `ENOENT`; undefined for other errors. */
 export function errnoOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? code : undefined
+  const { code, errno } = (error ?? {}) as { code?: unknown; errno?: unknown }
+  if (typeof code === 'string' && /^E[A-Z0-9]+$/.test(code)) return code
+  return typeof errno === 'number' ? UNNAMED[-errno] : undefined
 }
 
 /** A system error of reading or writing `file` as a ToolError; other errors stay as they are. */

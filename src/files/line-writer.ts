@@ -27,6 +27,7 @@ export interface LineWriterOptions {
 
 interface Waiting {
   bytes: Buffer
+  since: number
   resolve: () => void
   reject: (error: unknown) => void
 }
@@ -41,7 +42,10 @@ export class LineWriter {
   #failure: unknown
   #dirty = false
   #abandoned = false
-  #backlog = 0
+  /** When the line that is being written came. */
+  #oldest: number | undefined
+  /** What the file does not take at the moment, as was told. */
+  #blocked = new Set<'write' | 'sync'>()
   #stopSync: (() => void) | undefined
   #syncing: Promise<void> | undefined
   #syncFailure: unknown
@@ -55,9 +59,10 @@ export class LineWriter {
     }
   }
 
-  /** Bytes that wait to be written. */
-  get backlog(): number {
-    return this.#backlog
+  /** Milliseconds for which the oldest line has waited, for no reason that was told. */
+  get waited(): number {
+    if (this.#oldest === undefined || this.#blocked.size > 0) return 0
+    return this.#options.clock.now() - this.#oldest
   }
 
   /**
@@ -70,8 +75,8 @@ export class LineWriter {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure)
       const bytes = Buffer.from(line)
-      this.#backlog += bytes.length
-      this.#waiting.push({ bytes, resolve, reject })
+      const since = this.#options.clock.now()
+      this.#waiting.push({ bytes, since, resolve, reject })
       this.#running ??= this.#run()
     })
   }
@@ -92,7 +97,7 @@ export class LineWriter {
     await this.#syncing
     if (this.#syncFailure !== undefined) throw this.#syncFailure
     await this.#sync()
-    while (this.#dirty && this.#options.regular && !this.#abandoned) {
+    while (this.#dirty && this.#options.regular) {
       await pause(RETRY_EVERY)
       await this.#sync()
     }
@@ -103,10 +108,10 @@ export class LineWriter {
     await pause(GATHER)
     while (this.#waiting.length > 0) {
       const batch = this.#takeBatch()
+      this.#oldest = batch[0]?.since
       const bytes = Buffer.concat(batch.map((line) => line.bytes))
       try {
         await this.#writeAll(bytes)
-        this.#backlog -= bytes.length
         this.#dirty = true
         for (const line of batch) line.resolve()
       } catch (error) {
@@ -115,6 +120,7 @@ export class LineWriter {
       }
     }
     this.#running = undefined
+    this.#oldest = undefined
   }
 
   #takeBatch(): Waiting[] {
@@ -127,24 +133,32 @@ export class LineWriter {
 
   async #writeAll(bytes: Buffer): Promise<void> {
     let at = 0
-    let blocked = false
     while (at < bytes.length) {
       try {
         at += await writeSome(this.#fd, bytes, at)
-        if (blocked) this.#options.onBlocked(undefined)
-        blocked = false
+        this.#unblock('write')
       } catch (error) {
         const code = errnoOf(error) ?? ''
         if (code === 'EPIPE') throw new ClosedPipe()
         if (code === 'EAGAIN') await pause(EAGAIN_PAUSE)
         else if (this.#options.regular && PASSING.has(code) && !this.#abandoned) {
-          if (!blocked)
-            this.#options.onBlocked((ioError(error, this.#name, 'write') as Error).message)
-          blocked = true
+          this.#block(error, 'write')
           await pause(RETRY_EVERY)
         } else throw ioError(error, this.#name, 'write')
       }
     }
+  }
+
+  #block(error: unknown, doing: 'write' | 'sync'): void {
+    const told = this.#blocked.size > 0
+    this.#blocked.add(doing)
+    if (told) return
+    this.#options.onBlocked((ioError(error, this.#name, doing) as Error).message)
+  }
+
+  #unblock(doing: 'write' | 'sync'): void {
+    if (!this.#blocked.delete(doing) || this.#blocked.size > 0) return
+    this.#options.onBlocked(undefined)
   }
 
   /** Begins a sync unless one is under way; its error is that of the next write. */
@@ -164,9 +178,12 @@ export class LineWriter {
     this.#dirty = false
     try {
       await syncFd(this.#fd)
+      this.#unblock('sync')
     } catch (error) {
-      if (PASSING.has(errnoOf(error) ?? '')) this.#dirty = true
-      else if (errnoOf(error) !== 'EINVAL') throw ioError(error, this.#name, 'sync')
+      if (PASSING.has(errnoOf(error) ?? '') && !this.#abandoned) {
+        this.#dirty = true
+        this.#block(error, 'sync')
+      } else if (errnoOf(error) !== 'EINVAL') throw ioError(error, this.#name, 'sync')
     }
   }
 }

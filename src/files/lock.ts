@@ -1,12 +1,21 @@
-import { readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../core/clock.ts'
 import { errnoOf, ioError, ToolError } from '../core/tool-error.ts'
 
 /** A holder touches its lock this often, in milliseconds. */
 const TOUCH_EVERY = 5000
 /** A lock of another host is stale when its time stands still so long, in milliseconds. */
 const STALE_AFTER = 30_000
+const LOOK_EVERY = 1000
 
 interface Holder {
   host: string
@@ -17,7 +26,7 @@ interface Holder {
 /** The right to be the only writer of a file, as a file beside it: `FILE.lock`. */
 export class FileLock {
   readonly path: string
-  #timer: NodeJS.Timeout
+  #stopTouching: () => void
   #release: () => void
 
   /**
@@ -27,32 +36,35 @@ export class FileLock {
    * @param onWatch told when that watching begins
    * @throws ToolError `locked`, naming the holder
    */
-  static async take(file: string, onWatch: (holder: string) => void): Promise<FileLock> {
+  static async take(
+    file: string,
+    clock: Clock,
+    onWatch: (holder: string) => void,
+  ): Promise<FileLock> {
     const path = `${file}.lock`
     for (;;) {
-      if (create(path)) return new FileLock(path)
+      if (create(path)) return new FileLock(path, clock)
       const holder = read(path)
       if (holder === undefined) continue
       if (holder.host === hostname()) {
         if (isAlive(holder.pid)) throw locked(file, holder)
       } else {
         onWatch(describe(holder))
-        if (await moves(path)) throw locked(file, holder)
+        if (await moves(path, clock)) throw locked(file, holder)
       }
       remove(path, holder)
     }
   }
 
-  constructor(path: string) {
+  constructor(path: string, clock: Clock) {
     this.path = path
-    this.#timer = setInterval(() => touch(path), TOUCH_EVERY)
-    this.#timer.unref()
+    this.#stopTouching = clock.every(TOUCH_EVERY, () => touch(path))
     this.#release = () => rmSync(path, { force: true })
     process.once('exit', this.#release)
   }
 
   release(): void {
-    clearInterval(this.#timer)
+    this.#stopTouching()
     process.off('exit', this.#release)
     this.#release()
   }
@@ -101,17 +113,27 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function moves(path: string): Promise<boolean> {
+async function moves(path: string, clock: Clock): Promise<boolean> {
   const before = modified(path)
-  for (let waited = 0; waited < STALE_AFTER; waited += 1000) {
-    await sleep(1000)
+  for (let waited = 0; waited < STALE_AFTER; waited += LOOK_EVERY) {
+    await new Promise<void>((resolve) => void clock.after(LOOK_EVERY, resolve))
     if (modified(path) !== before) return true
   }
   return false
 }
 
+/** Opened, not only looked up: that makes NFS ask its server instead of its cache. */
 function modified(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  try {
+    const fd = openSync(path, 'r')
+    try {
+      return fstatSync(fd).mtimeMs
+    } finally {
+      closeSync(fd)
+    }
+  } catch {
+    return 0
+  }
 }
 
 function touch(path: string): void {

@@ -51,7 +51,9 @@ export class Connection {
     void client?.destroy(error)
   }
 
+  /** The next request opens a new connection. */
   close(): void {
+    this.used = false
     const client = this.#client
     this.#client = undefined
     void client?.destroy()

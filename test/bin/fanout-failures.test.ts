@@ -518,6 +518,20 @@ describe('pauses', { concurrency: true }, () => {
     })
   }
 
+  test('x-ratelimit headers that say that nothing remains are waited for', async (t) => {
+    const times: number[] = []
+    const server = await serve(t, (request, response, nth) => {
+      times.push(performance.now())
+      response.setHeader('x-ratelimit-remaining-requests', nth === 0 ? '0' : '9')
+      response.setHeader('x-ratelimit-reset-requests', '20s')
+      answerWell(request, response)
+    })
+    const run = await fanout(server.url, [...MODEL, '-c', '1'], { input: prompts(3) })
+    assert.equal(run.code, 0, run.stderr)
+    const waited = (times[1]! - times[0]!) * 50
+    assert.ok(waited >= 19_900, `${waited} of 20000`)
+  })
+
   test('x-should-retry decides against the status, both ways', async (t) => {
     const server = await serve(t, (request, response, nth) => {
       if (nth === 2) return answerWell(request, response)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
@@ -11,6 +11,8 @@ import { answerWell, json, lastMessage, serve } from '../support/servers.ts'
 import { settleable } from '../support/settleable.ts'
 
 const MODEL = ['--model', 'm']
+
+type Percentiles = Record<'p50' | 'p90' | 'p99' | 'mean', number>
 
 describe('how a run goes', { concurrency: true }, () => {
   test('-c is never exceeded, and reached', async (t) => {
@@ -144,6 +146,26 @@ describe('how a run goes', { concurrency: true }, () => {
     )
     assert.equal(stats.tokens.completion, tokens)
     assert.equal(new Set(result.records.map(({ id }) => id)).size, lines.length)
+  })
+
+  test('--stats: percentiles of latency and first token, without the time in our own queue', async (t) => {
+    const server = await serve(t, async (request, response) => {
+      await sleep(30)
+      answerWell(request, response)
+    })
+    const stats = join(newFolder(), 'stats')
+    const began = performance.now()
+    const args = ['--url', server.url, '--model', 'm', '-c', '1', '--stats', stats]
+    const result = await run('fanout-complete', args, { input: prompts(12) })
+    const elapsed = performance.now() - began
+    assert.equal(result.code, 0, result.stderr)
+    const counts = JSON.parse(readFileSync(stats, 'utf8')) as Record<string, Percentiles>
+    for (const name of ['latency_ms', 'first_token_ms']) {
+      const { p50, p90, p99, mean } = counts[name]!
+      assert.ok(p50 > 0 && p50 <= p90 && p90 <= p99, name)
+      // One after the other: with the time in the queue they would add up to several times the run.
+      assert.ok(12 * mean <= elapsed, `12 times ${mean} in ${elapsed}`)
+    }
   })
 
   test('progress lines, --total, -q and --stats -', async (t) => {

@@ -16,7 +16,7 @@ const calm: Snapshot = {
   unstarted: 2,
   longestWait: 1000,
   loopBusy: 0.2,
-  outputBacklog: 0,
+  outputWait: 0,
 }
 
 describe('one cause behind many failures is named once', () => {
@@ -29,7 +29,7 @@ describe('one cause behind many failures is named once', () => {
       [300, 'GCP'],
     ] as const) {
       const cuts = Array.from({ length: 9 }, (_, i) => ({ silenceMs: seconds * 1000 + i * 20 }))
-      const findings = told(new Diagnosis(), cuts)
+      const findings = told(new Diagnosis(128), cuts)
       assert.equal(findings.length, 1)
       assert.equal(findings[0]?.code, 'proxy-cut')
       assert.match(findings[0]?.message ?? '', new RegExp(`about ${seconds} s.*${who}`))
@@ -38,7 +38,7 @@ describe('one cause behind many failures is named once', () => {
 
   test('an age that no known proxy has is told too', () => {
     const findings = told(
-      new Diagnosis(),
+      new Diagnosis(128),
       Array.from({ length: 6 }, () => ({ silenceMs: 45_000 })),
     )
     assert.match(findings[0]?.message ?? '', /about 45 s/)
@@ -47,13 +47,13 @@ describe('one cause behind many failures is named once', () => {
   test('cuts at all ages, and cuts while data flowed, are none', () => {
     const scattered = Array.from({ length: 40 }, (_, i) => ({ silenceMs: 6000 + 3000 * i }))
     const quick = Array.from({ length: 40 }, () => ({ silenceMs: 20 }))
-    assert.deepEqual(told(new Diagnosis(), [...scattered, ...quick]), [])
+    assert.deepEqual(told(new Diagnosis(128), [...scattered, ...quick]), [])
   })
 
   test('many 429, and only many', () => {
     const limited = { code: 'http-429', httpStatus: 429 }
-    assert.deepEqual(told(new Diagnosis(), Array(5).fill(limited)), [])
-    const findings = told(new Diagnosis(), Array(30).fill(limited))
+    assert.deepEqual(told(new Diagnosis(128), Array(5).fill(limited)), [])
+    const findings = told(new Diagnosis(128), Array(30).fill(limited))
     assert.deepEqual(
       findings.map(({ code }) => code),
       ['rate-limited'],
@@ -61,7 +61,7 @@ describe('one cause behind many failures is named once', () => {
   })
 
   test('connections found closed, and file descriptors', () => {
-    const findings = told(new Diagnosis(), [
+    const findings = told(new Diagnosis(128), [
       ...Array(30).fill({ stale: true }),
       ...Array(3).fill({ code: 'descriptors' }),
     ])
@@ -72,7 +72,7 @@ describe('one cause behind many failures is named once', () => {
   })
 
   test('requests that all wait although few are open: the server works for others', () => {
-    const diagnosis = new Diagnosis()
+    const diagnosis = new Diagnosis(128)
     assert.deepEqual(diagnosis.look(calm), [])
     assert.deepEqual(diagnosis.look({ ...calm, unstarted: 10, longestWait: 30_000 }), [])
     const queued = { ...calm, unstarted: 10, longestWait: 61_000 }
@@ -81,8 +81,8 @@ describe('one cause behind many failures is named once', () => {
   })
 
   test('a client that is the bottleneck, once it lasts', () => {
-    const diagnosis = new Diagnosis()
-    const busy = { ...calm, loopBusy: 0.99, outputBacklog: 1e8 }
+    const diagnosis = new Diagnosis(128)
+    const busy = { ...calm, loopBusy: 0.99, outputWait: 6000 }
     assert.deepEqual(diagnosis.look(busy), [])
     const codes = diagnosis.look(busy).map(({ code }) => code)
     assert.deepEqual(codes, ['client-busy', 'slow-output'])

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { systemClock } from '../../src/cli/system-clock.ts'
 import { expandGlob } from '../../src/files/glob.ts'
 import { FileLock } from '../../src/files/lock.ts'
 import { newFolder } from '../support/run.ts'
@@ -14,13 +15,16 @@ const never = (): void => assert.fail('nothing is to be watched')
 describe('the lock', () => {
   test('is beside the file, names its holder, and is gone when released', async () => {
     const file = join(newFolder(), 'out')
-    const lock = await FileLock.take(file, never)
+    const lock = await FileLock.take(file, systemClock(), never)
     const holder = JSON.parse(readFileSync(`${file}.lock`, 'utf8')) as { host: string; pid: number }
     assert.deepEqual([holder.host, holder.pid], [hostname(), process.pid])
-    await assert.rejects(FileLock.take(file, never), /another run writes this file: process \d+/)
+    await assert.rejects(
+      FileLock.take(file, systemClock(), never),
+      /another run writes this file: process \d+/,
+    )
     lock.release()
     assert.ok(!existsSync(`${file}.lock`))
-    const again = await FileLock.take(file, never)
+    const again = await FileLock.take(file, systemClock(), never)
     again.release()
   })
 
@@ -29,12 +33,15 @@ describe('the lock', () => {
     const child = spawn(process.execPath, ['-e', ''])
     await once(child, 'exit')
     writeFileSync(`${file}.lock`, JSON.stringify({ host: hostname(), pid: child.pid, since: 'x' }))
-    const lock = await FileLock.take(file, never)
+    const lock = await FileLock.take(file, systemClock(), never)
     lock.release()
   })
 
   test('cannot be taken where there is no folder', async () => {
-    await assert.rejects(FileLock.take(join(newFolder(), 'no', 'out'), never), /cannot write/)
+    await assert.rejects(
+      FileLock.take(join(newFolder(), 'no', 'out'), systemClock(), never),
+      /cannot write/,
+    )
   })
 })
 

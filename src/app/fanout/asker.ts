@@ -19,6 +19,14 @@ export type Asked =
 
 type Replied = Exclude<Outcome, { kind: 'failure' }>
 
+interface Attempt {
+  outcome: Outcome
+  endpoint: PooledEndpoint
+  startedAt: number
+  /** Our own machine had no file descriptor for it beside the others. */
+  crowded: boolean
+}
+
 export interface AskerOptions {
   clock: Clock
   random: () => number
@@ -37,8 +45,6 @@ export interface AskerOptions {
 
 /** Failures after which the server itself is asked whether it is well. */
 const SUSPECT = new Set(['refused', 'reset', 'closed', 'network', 'http-502', 'http-503'])
-/** A connection found closed costs no attempt, so many times for one request. */
-const MOST_RECONNECTS = 3
 /** Statuses that end the run while nothing has succeeded yet. */
 const REFUSALS = new Set([401, 403, 404])
 
@@ -61,9 +67,9 @@ export class Asker {
     const { accounting, clock, retry, budget, random } = this.#options
     budget.request()
     let attempts = 1
-    let reconnects = 0
+    let fresh = false
     for (let first = goingOn; ; first = true) {
-      const attempt = await this.#attempt(request, first, raw)
+      const attempt = await this.#attempt(request, { first, raw, fresh })
       if (attempt === undefined) return { kind: 'left' }
       const { outcome, endpoint, startedAt } = attempt
       if (outcome.kind !== 'failure') {
@@ -73,7 +79,14 @@ export class Asker {
       if (this.#givenUp) return { kind: 'left' }
       const { failure } = outcome
       accounting.discardedTokens += failure.pieces ?? 0
-      if (failure.stale && reconnects++ < MOST_RECONNECTS) {
+      if (attempt.crowded) {
+        // Another request must end first; that this one had no room is no attempt.
+        this.#countRetry(failure)
+        continue
+      }
+      // Only a kept connection is found closed, so the next try, on a new one, counts.
+      fresh = failure.stale === true
+      if (fresh) {
         accounting.reconnects++
         continue
       }
@@ -86,8 +99,7 @@ export class Asker {
       if (!failure.retryable || attempts > retry.retries)
         return { kind: 'failed', failure, attempts }
       if (this.#stopped) return { kind: 'left' }
-      accounting.retries++
-      increment(accounting.retriesByCode, failure.code)
+      this.#countRetry(failure)
       await this.#pause(retryDelay(retry, attempts, failure.retryAfter, random))
       for (let wait = budget.wait(clock.now()); wait > 0; wait = budget.wait(clock.now())) {
         if (this.#stopped) break
@@ -110,13 +122,13 @@ export class Asker {
 
   async #attempt(
     request: ApiRequest,
-    first: boolean,
-    raw: boolean,
-  ): Promise<{ outcome: Outcome; endpoint: PooledEndpoint; startedAt: number } | undefined> {
+    { first, raw, fresh }: { first: boolean; raw: boolean; fresh: boolean },
+  ): Promise<Attempt | undefined> {
     const { pool, deadlines, clock, maxAnswer, diagnosis, onFinding } = this.#options
     const slot = await pool.acquire(first)
     if (slot === undefined) return undefined
     diagnosis.request()
+    if (fresh) slot.connection.close()
     const { endpoint } = slot
     const { server, counts } = endpoint
     const startedAt = clock.date()
@@ -148,12 +160,20 @@ export class Asker {
     if (!started) endpoint.unstarted--
     const outcome = server.maskedOutcome(reply)
     tellPace(endpoint, outcome)
+    const crowded =
+      outcome.kind === 'failure' && outcome.failure.code === 'descriptors' && pool.narrow()
     pool.release(slot, tokensOf(outcome))
     if (outcome.kind === 'failure') {
       counts.failed++
       for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
     } else counts.answered++
-    return { outcome, endpoint, startedAt }
+    return { outcome, endpoint, startedAt, crowded }
+  }
+
+  #countRetry({ code }: Failure): void {
+    const { accounting } = this.#options
+    accounting.retries++
+    increment(accounting.retriesByCode, code)
   }
 
   #countReply({ timing }: Replied): void {

@@ -62,6 +62,9 @@ export interface PoolOptions {
   onGone: (endpoint: PooledEndpoint) => void
 }
 
+/** Descriptors that are left free where there were too few. */
+const SPARE = 3
+
 /**
  * Gives requests to the endpoint with the fewest open ones; one that is out rests, and its requests
  * go to the others. Keeps the limits of the run as a whole.
@@ -73,10 +76,12 @@ export class EndpointPool {
   #requests: RateLimit
   #tokens: RateLimit
   #inUse = 0
+  #concurrency: number
   #cancelWake: (() => void) | undefined
 
   constructor(options: PoolOptions) {
     this.#options = options
+    this.#concurrency = options.concurrency
     this.#requests = new RateLimit(options.rpm)
     this.#tokens = new RateLimit(options.tpm)
     this.#gate = new Gate(() => this.#take())
@@ -127,6 +132,18 @@ export class EndpointPool {
     this.#gate.serve()
   }
 
+  /**
+   * The machine does not bear so many connections: no more than the others that are open now, less
+   * a few descriptors for files and probes.
+   *
+   * @returns false where no other request is open, so that fewer of them would not help
+   */
+  narrow(): boolean {
+    const others = this.#inUse - 1
+    this.#concurrency = Math.max(1, Math.min(this.#concurrency, others - SPARE))
+    return others > 0
+  }
+
   /** Sends no request for this reason until it is lifted. */
   hold(reason: string): void {
     this.#gate.hold(reason)
@@ -159,7 +176,7 @@ export class EndpointPool {
   }
 
   #take(): Slot | undefined {
-    if (this.#inUse >= this.#options.concurrency) return undefined
+    if (this.#inUse >= this.#concurrency) return undefined
     const now = this.#options.clock.now()
     const endpoint = this.#best(now)
     if (endpoint === undefined) return undefined

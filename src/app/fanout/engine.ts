@@ -9,7 +9,7 @@ import type { Accounting } from './accounting.ts'
 import { Asker } from './asker.ts'
 import { Completer } from './completer.ts'
 import { EndpointPool, type PooledEndpoint } from './endpoint-pool.ts'
-import type { FanoutOptions } from './options.ts'
+import { type FanoutOptions, openAtMost } from './options.ts'
 import { Pacer } from './pacer.ts'
 import { Server } from './server.ts'
 import type { Stop } from './stop.ts'
@@ -26,8 +26,8 @@ export interface EngineParts {
   stop: Stop
   /** Members of every request body, as JSON text by name. */
   parameters: ReadonlyMap<string, string>
-  /** Bytes of answers that wait to be written. */
-  outputBacklog: () => number
+  /** Milliseconds for which the oldest answer has waited to be written. */
+  outputWait: () => number
 }
 
 /** What asks: the servers with their limits, deadlines and retries, put together from the options. */
@@ -39,7 +39,7 @@ export class Engine {
   #deadlines: Deadlines
   #asker: Asker
   #completer: Promise<Completer> | undefined
-  #diagnosis = new Diagnosis()
+  #diagnosis: Diagnosis
   #pacers: Pacer[] = []
   #stopLooking: () => void
   #loop = performance.eventLoopUtilization()
@@ -49,7 +49,10 @@ export class Engine {
     this.#context = context
     this.#options = options
     this.#parts = parts
-    this.pool = this.#makePool(Server.all(context, options))
+    const servers = Server.all(context, options)
+    const concurrency = openAtMost(options)
+    this.#diagnosis = new Diagnosis(concurrency)
+    this.pool = this.#makePool(servers, concurrency)
     const budgets = {
       connect: options.connectTimeout,
       firstToken: options.firstTokenTimeout,
@@ -147,7 +150,7 @@ export class Engine {
       now: this.#parts.clock.now(),
       ...this.#deadlines.standing(),
       loopBusy: utilization,
-      outputBacklog: this.#parts.outputBacklog(),
+      outputWait: this.#parts.outputWait(),
     })
     for (const finding of findings) this.#tell(finding)
   }
@@ -185,15 +188,15 @@ export class Engine {
     throw serverError('model', endpoints[0]!.server.endpoint, this.masked(message))
   }
 
-  #makePool(servers: Server[]): EndpointPool {
+  #makePool(servers: Server[], concurrency: number): EndpointPool {
     const { clock, accounting, stop } = this.#parts
-    const { concurrency, maxConcurrency, rpm, tpm, maxOutage, maxTokens } = this.#options
+    const { rpm, tpm, maxOutage, maxTokens } = this.#options
     const { report } = this.#context
     const place = ({ server }: PooledEndpoint): { file: string } => ({ file: server.endpoint.url })
     return new EndpointPool({
       clock,
       servers,
-      concurrency: concurrency === 'auto' ? maxConcurrency * servers.length : concurrency,
+      concurrency,
       rpm: rpm ?? Number.POSITIVE_INFINITY,
       tpm: tpm ?? Number.POSITIVE_INFINITY,
       maxOutage,

@@ -56,3 +56,8 @@ export interface FanoutOptions {
   stats: string | undefined
   quiet: boolean
 }
+
+/** Requests that may be open at one time. */
+export function openAtMost({ concurrency, maxConcurrency, url }: FanoutOptions): number {
+  return concurrency === 'auto' ? maxConcurrency * Math.max(1, url.length) : concurrency
+}

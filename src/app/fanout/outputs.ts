@@ -46,7 +46,7 @@ export async function openOutputs(
     throw usageError('--output and --failures name the same file')
   }
   const lock =
-    output !== undefined && mayBeLocked(output) ? await takeLock(context, output) : undefined
+    output !== undefined && mayBeLocked(output) ? await takeLock(context, output, clock) : undefined
   try {
     const answered =
       output === undefined ? undefined : await prepare(context, options, output, rule)
@@ -108,8 +108,8 @@ class OpenOutputs implements Outputs {
   }
 }
 
-function takeLock(context: Context, output: string): Promise<FileLock> {
-  return FileLock.take(output, (holder) => {
+function takeLock(context: Context, output: string, clock: Clock): Promise<FileLock> {
+  return FileLock.take(output, clock, (holder) => {
     context.report.warning(
       `${output}.lock is held by ${holder}: watching for 30 s whether it lives`,
     )

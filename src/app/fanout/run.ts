@@ -10,7 +10,7 @@ import { Accounting } from './accounting.ts'
 import { Engine } from './engine.ts'
 import { EntryReader } from './entries.ts'
 import { countLines, inputLines } from './input-lines.ts'
-import type { FanoutOptions } from './options.ts'
+import { type FanoutOptions, openAtMost } from './options.ts'
 import { type Outputs, openOutputs } from './outputs.ts'
 import { RecordHandler } from './record-handler.ts'
 import { recordRules, requestParameters } from './settings.ts'
@@ -36,7 +36,7 @@ export async function fanout(
     accounting,
     stop,
     parameters,
-    outputBacklog: () => outputs.answers.backlog,
+    outputWait: () => outputs.answers.waited,
   })
   const handler = new RecordHandler(context, options, { clock, accounting, stop, outputs, engine })
   const progress = startProgress(context, options, operands, clock, accounting, {
@@ -52,10 +52,10 @@ export async function fanout(
     await readAll(lines, new EntryReader(rules), handler, stop, options)
   } finally {
     await handler.finish()
-    stop.close()
     engine.close()
     progress.stop()
     await closeOutputs(outputs, stop)
+    stop.close()
     await writeStats(context, options.stats, {
       ...accounting.toJSON(),
       endpoints: perEndpoint(engine),
@@ -65,11 +65,6 @@ export async function fanout(
   if (stop.fatal !== undefined) throw stop.fatal
   exitCode = Math.max(exitCode, outputs.exitCode, accounting.failed > 0 ? EXIT.data : EXIT.ok)
   return exitCode
-}
-
-/** Requests that may be open at one time. */
-function openAtMost({ concurrency, maxConcurrency, url }: FanoutOptions): number {
-  return concurrency === 'auto' ? maxConcurrency * Math.max(1, url.length) : concurrency
 }
 
 /** Reads until the input ends or the run is stopped; resolves when all work is done. */
