@@ -42,8 +42,30 @@ export const extract: Benchmark = {
         target: { atMost },
       })
     }
+    await shortRows(reporter, workshop)
     await parquet(reporter, workshop)
   },
+}
+
+/** Rows of which a name and a question are most of the work, too few for a second thread. */
+async function shortRows(
+  reporter: Parameters<Benchmark['run']>[0],
+  workshop: Workshop,
+): Promise<void> {
+  const input = workshop.files.conversations(workshop.scaled(200e6))
+  const run = (name: string): Promise<number> =>
+    workshop.seconds(workshop.binary(name, '-q', input.path))
+  const seconds = await inTurn(ROUNDS, {
+    extract: () => run('extract-prompts'),
+    validate: () => run('validate-jsonl'),
+  })
+  reporter.add({
+    what: 'extract-prompts, 520 B rows',
+    ours: speed(input.bytes, best(seconds.extract)),
+    peer: speed(input.bytes, best(seconds.validate)),
+    ratio: best(seconds.extract) / best(seconds.validate),
+    target: { atMost: 2 },
+  })
 }
 
 /** The same records as Parquet, against pyarrow where it is installed. */

@@ -47,6 +47,17 @@ export function questions(length: number, seed: number): (id: number) => string 
   return (id) => `{"id":${id},"prompt":${texts[id % BODIES]},"category":"math"}\n`
 }
 
+/** ShareGPT conversations of a question and an answer, about 520 bytes a line. */
+export function conversations(seed: number): (id: number) => string {
+  const random = seededRandom(seed)
+  const turns = Array.from({ length: BODIES }, () => [
+    { from: 'human', value: prose(random, 90) },
+    { from: 'gpt', value: prose(random, 310) },
+  ])
+  const texts = turns.map((turn) => JSON.stringify(turn))
+  return (id) => `{"id":"identity_${id}","conversations":${texts[id % BODIES]}}\n`
+}
+
 function answerBody(index: number, random: () => number): string {
   // Lengths as answers have them: many short ones, some very long.
   const length = -Math.log((index + 0.5) / BODIES) * MEAN_TEXT

@@ -1,6 +1,6 @@
 import { closeSync, openSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { largeRecords, questions, shortRecord } from './records.ts'
+import { conversations, largeRecords, questions, shortRecord } from './records.ts'
 
 /** A file that a benchmark reads. */
 export interface SampleFile {
@@ -33,6 +33,11 @@ export class SampleFiles {
   /** Questions of about `length` bytes each. */
   questions(bytes: number, length: number): SampleFile {
     return this.#file(`questions-${length}-${bytes}.jsonl`, bytes, questions(length, 2))
+  }
+
+  /** ShareGPT conversations of about 520 bytes, a question and its answer. */
+  conversations(bytes: number): SampleFile {
+    return this.#file(`conversations-${bytes}.jsonl`, bytes, conversations(4))
   }
 
   empty(): SampleFile {

@@ -1,10 +1,16 @@
+import { WordView } from './word-view.ts'
+
 /** Appends up to this length are copied in a loop: a native copy costs as much as that. */
-const SMALL = 128
+const SMALL = 384
+/** From this length on words are copied; the constants between them are shorter, and change views. */
+const WORDS = 40
 
 /** Bytes put together in one growing buffer, emptied at will and never given back. */
 export class ByteBuilder {
   bytes: Buffer
   length = 0
+  #from = new WordView()
+  #to = new WordView()
 
   constructor(capacity = 64 * 1024) {
     this.bytes = Buffer.allocUnsafeSlow(capacity)
@@ -15,13 +21,22 @@ export class ByteBuilder {
     const length = end - start
     if (length <= 0) return
     this.reserve(length)
+    const out = this.bytes
     let at = this.length
     this.length += length
     if (length > SMALL) {
-      this.bytes.set(bytes.subarray(start, end), at)
+      out.set(bytes.subarray(start, end), at)
       return
     }
-    for (let from = start; from < end; from++) this.bytes[at++] = bytes[from]!
+    let from = start
+    if (length >= WORDS) {
+      const source = this.#from.of(bytes)
+      const target = this.#to.of(out)
+      for (; from + 4 <= end; from += 4, at += 4) {
+        target.setInt32(at, source.getInt32(from, true), true)
+      }
+    }
+    while (from < end) out[at++] = bytes[from++]!
   }
 
   /** Appends a number in decimal digits. */

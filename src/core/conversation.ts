@@ -123,29 +123,32 @@ export class TurnReader {
     const content = own ?? finder.value(VALUE)
     const ofServers =
       finder.others === 0 && !finder.has(FROM) && !finder.has(VALUE) && !finder.has(THINKING)
-    return {
+    const turn: Turn = {
       start,
       end,
       role: SPELLINGS[spelling]![1],
       content: content && bytes[content.start] !== 0x6e ? content : undefined,
       sendable: ofServers && spelling < API_SPELLINGS,
-      others: finder.count > 2 ? this.#others() : NO_OTHERS,
-      ...this.#reasoning(),
-      toolCalls: finder.value(TOOL_CALLS),
+      others: NO_OTHERS,
+      reasoning: undefined,
+      reasoningNames: 0,
+      toolCalls: undefined,
     }
+    // Most turns have a role and a content, and nothing else.
+    if (finder.count > 2 || content === undefined) this.#addOthers(turn)
+    return turn
   }
 
-  #reasoning(): Pick<Turn, 'reasoning' | 'reasoningNames'> {
-    let reasoning: ValueRange | undefined
-    let reasoningNames = 0
+  #addOthers(turn: Turn): void {
+    turn.others = this.#others()
+    turn.toolCalls = this.#finder.value(TOOL_CALLS)
     for (let index = 0; index < REASONING_MEMBERS.length; index++) {
       const value = this.#finder.value(REASONING + index)
       if (value === undefined) continue
-      reasoningNames |= 1 << index
+      turn.reasoningNames |= 1 << index
       const isText = this.#bytes[value.start] === 0x22 && value.end - value.start > 2
-      if (isText) reasoning ??= value
+      if (isText) turn.reasoning ??= value
     }
-    return { reasoning, reasoningNames }
   }
 
   #roleProblem(role: ValueRange | undefined): RowProblem {

@@ -1,4 +1,6 @@
 import { ByteBuilder } from './byte-builder.ts'
+import { stopsIn } from './json-scan.ts'
+import { WordView } from './word-view.ts'
 
 /** JSON text that stands for itself. */
 export class RawJson {
@@ -20,6 +22,7 @@ const ESCAPES = new Uint8Array(256).map((_, byte) => {
   if (byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH) return 0
   return JSON.stringify(String.fromCharCode(byte)).charCodeAt(2)
 })
+const WORD = 4
 const LETTER_U = 0x75
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
 
@@ -30,6 +33,7 @@ const HEX_DIGITS = Buffer.from('0123456789abcdef')
  */
 export class JsonBytes extends ByteBuilder {
   #keys = new Map<string, Buffer>()
+  #view = new WordView()
 
   value(value: unknown): void {
     if (value instanceof Uint8Array) this.#text(value)
@@ -41,19 +45,30 @@ export class JsonBytes extends ByteBuilder {
     else if (value instanceof RawJson) this.append(value.bytes)
     else if (value instanceof Date) this.append(Buffer.from(JSON.stringify(value)))
     else if (isArrayLike(value)) this.#array(value)
-    else this.object(Object.entries(value))
+    else this.#object(value as Record<string, unknown>)
   }
 
   object(members: Iterable<readonly [name: string, value: unknown]>): void {
-    let separator = 0x7b
-    for (const [name, value] of members) {
-      if (value === null || value === undefined) continue
-      this.byte(separator)
-      separator = 0x2c
-      this.append(this.#key(name))
-      this.value(value)
-    }
-    if (separator === 0x7b) this.byte(0x7b)
+    const begun = this.length
+    for (const [name, value] of members) this.#member(begun, name, value)
+    this.#closeObject(begun)
+  }
+
+  #object(members: Record<string, unknown>): void {
+    const begun = this.length
+    for (const name of Object.keys(members)) this.#member(begun, name, members[name])
+    this.#closeObject(begun)
+  }
+
+  #member(begun: number, name: string, value: unknown): void {
+    if (value === null || value === undefined) return
+    this.byte(this.length === begun ? 0x7b : 0x2c)
+    this.append(this.#key(name))
+    this.value(value)
+  }
+
+  #closeObject(begun: number): void {
+    if (this.length === begun) this.byte(0x7b)
     this.byte(0x7d)
   }
 
@@ -78,30 +93,52 @@ export class JsonBytes extends ByteBuilder {
 
   #text(text: Uint8Array): void {
     const { length } = text
-    this.reserve(length * 2 + 2)
-    let out = this.bytes
+    // Every byte has room for itself and a backslash, and a word is written as a whole.
+    this.reserve(length * 2 + WORD + 2)
+    const source = new DataView(text.buffer, text.byteOffset, length)
+    let target = this.#view.of(this.bytes)
     let to = this.length
-    out[to++] = QUOTE
-    for (let at = 0; at < length; at++) {
-      const byte = text[at]!
-      const letter = ESCAPES[byte]!
-      if (letter === 0) out[to++] = byte
-      else {
-        out[to++] = BACKSLASH
-        out[to++] = letter
-        if (letter !== LETTER_U) continue
-        // Four more than the two that every byte has room for.
-        this.length = to
-        this.reserve((length - at) * 2 + 5)
-        out = this.bytes
-        out[to++] = 0x30
-        out[to++] = 0x30
-        out[to++] = HEX_DIGITS[byte >> 4]!
-        out[to++] = HEX_DIGITS[byte & 15]!
+    this.bytes[to++] = QUOTE
+    for (let at = 0; at < length; ) {
+      if (at + WORD <= length) {
+        const word = source.getInt32(at, true)
+        target.setInt32(to, word, true)
+        const stops = stopsIn(word)
+        if (stops === 0) {
+          at += WORD
+          to += WORD
+          continue
+        }
+        const plain = (24 - Math.clz32(stops & -stops)) >> 3
+        at += plain
+        to += plain
       }
+      to = this.#escaped(text[at++]!, to, length - at)
+      target = this.#view.of(this.bytes)
     }
-    out[to++] = QUOTE
+    this.bytes[to++] = QUOTE
     this.length = to
+  }
+
+  /** Writes a byte of a text at `to`, more of them to come; returns where the next one goes. */
+  #escaped(byte: number, start: number, more: number): number {
+    let to = start
+    const letter = ESCAPES[byte]!
+    if (letter === 0) {
+      this.bytes[to++] = byte
+      return to
+    }
+    this.bytes[to++] = BACKSLASH
+    this.bytes[to++] = letter
+    if (letter !== LETTER_U) return to
+    // Four more than the two that every byte has room for.
+    this.length = to
+    this.reserve((more + 1) * 2 + WORD + 5)
+    this.bytes[to++] = 0x30
+    this.bytes[to++] = 0x30
+    this.bytes[to++] = HEX_DIGITS[byte >> 4]!
+    this.bytes[to++] = HEX_DIGITS[byte & 15]!
+    return to
   }
 }
 

@@ -334,7 +334,7 @@ function digitsEnd(bytes: Uint8Array, start: number): number {
  * The high bits of the bytes of `word` that end a run of plain string content: quote, backslash or a
  * control byte. Exact for the lowest such byte, which is the first in memory.
  */
-function stopsIn(word: number): number {
+export function stopsIn(word: number): number {
   const quotesAndControls = (word ^ 0x02020202) - 0x21212121
   const backslashes = (word ^ 0x5c5c5c5c) - 0x01010101
   return (quotesAndControls | backslashes) & ~word & 0x80808080

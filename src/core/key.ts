@@ -39,9 +39,9 @@ export class KeyRule {
    * @returns undefined where it has none
    */
   find(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
-    if (this.field !== undefined) return scalar(bytes, findField(scanner, bytes, this.field))
+    if (this.field !== undefined) return scalarKey(bytes, findField(scanner, bytes, this.field))
     for (const name of DEFAULT_FIELDS) {
-      const range = scalar(bytes, findMember(scanner, bytes, name))
+      const range = scalarKey(bytes, findMember(scanner, bytes, name))
       if (range !== undefined) return range
     }
     return undefined
@@ -55,7 +55,7 @@ export class KeyRule {
     if (this.field === undefined) return this.find(scanner, bytes)
     const hash = findMember(scanner, bytes, REQUEST_HASH)
     const own = hash && {
-      id: scalar(bytes, findMember(scanner, bytes, ID)),
+      id: scalarKey(bytes, findMember(scanner, bytes, ID)),
       input: findMember(scanner, bytes, INPUT),
     }
     const direct = this.find(scanner, bytes)
@@ -106,7 +106,8 @@ export function lineKey(bytes: Buffer, start: number, end: number): string {
   return `sha256:${digest.slice(0, 16)}`
 }
 
-function scalar(bytes: Buffer, range: ValueRange | undefined): ValueRange | undefined {
+/** The value if it may be a key, which a string and a number may. */
+export function scalarKey(bytes: Buffer, range: ValueRange | undefined): ValueRange | undefined {
   if (range === undefined) return undefined
   const first = bytes[range.start]!
   const isScalar = first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39)

@@ -16,13 +16,17 @@ export class MemberFinder {
   count = 0
   others = 0
   #names: WordTable
-  /** By place in the list of names: where the key begins (-1: there is none), the value, its end. */
+  /** Which of the objects so far is the last one. */
+  #round = 0
+  /** By place in the list of names: the object that had it last, where its key and value begin. */
+  #rounds: Int32Array
   #keys: Int32Array
   #starts: Int32Array
   #ends: Int32Array
 
   constructor(names: readonly string[]) {
     this.#names = new WordTable(names)
+    this.#rounds = new Int32Array(names.length)
     this.#keys = new Int32Array(names.length)
     this.#starts = new Int32Array(names.length)
     this.#ends = new Int32Array(names.length)
@@ -59,30 +63,23 @@ export class MemberFinder {
   }
 
   has(wanted: number): boolean {
-    return this.#keys[wanted]! >= 0
-  }
-
-  /** Whether the last object has one of the members from one place in the list to another. */
-  hasAny(from: number, to: number): boolean {
-    for (let wanted = from; wanted < to; wanted++) if (this.#keys[wanted]! >= 0) return true
-    return false
+    return this.#rounds[wanted] === this.#round
   }
 
   /** The value of a wanted member, by its place in the list of names. */
   value(wanted: number): ValueRange | undefined {
-    if (this.#keys[wanted]! < 0) return undefined
+    if (this.#rounds[wanted] !== this.#round) return undefined
     return { start: this.#starts[wanted]!, end: this.#ends[wanted]! }
   }
 
   /** The whole member, key and value. */
   member(wanted: number): ValueRange | undefined {
-    const start = this.#keys[wanted]!
-    return start < 0 ? undefined : { start, end: this.#ends[wanted]! }
+    if (this.#rounds[wanted] !== this.#round) return undefined
+    return { start: this.#keys[wanted]!, end: this.#ends[wanted]! }
   }
 
   #begin(): void {
-    const keys = this.#keys
-    for (let wanted = 0; wanted < keys.length; wanted++) keys[wanted] = -1
+    this.#round = (this.#round + 1) | 0
     this.count = 0
     this.others = 0
   }
@@ -94,6 +91,7 @@ export class MemberFinder {
       this.others++
       return
     }
+    this.#rounds[wanted] = this.#round
     this.#keys[wanted] = key
     this.#starts[wanted] = value
     this.#ends[wanted] = end

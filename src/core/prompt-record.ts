@@ -9,6 +9,7 @@ export const TURN_MODES = ['first', 'all', 'keep'] as const
 export type TurnMode = (typeof TURN_MODES)[number]
 
 const MESSAGES = Buffer.from('"messages":[')
+const USER_MESSAGE = Buffer.from('"messages":[{"role":"user","content":')
 const TURNS = Buffer.from('"turns":[')
 const PROMPT = Buffer.from('"prompt":')
 const SYSTEM = Buffer.from('"system":')
@@ -36,12 +37,14 @@ export class PromptWriter {
   #reader = new TurnReader()
   #out: ByteBuilder
   #bytes: Buffer = Buffer.alloc(0)
-  /** Contents that were written for the last row. */
-  #contents: ValueRange[] = []
+  /** Contents that were written for the last row; undefined where nobody asks for their length. */
+  #contents: ValueRange[] | undefined
 
-  constructor(mode: TurnMode, out: ByteBuilder) {
+  /** @param measures whether `isLongerThan` will be asked */
+  constructor(mode: TurnMode, out: ByteBuilder, measures: boolean) {
     this.#mode = mode
     this.#out = out
+    this.#contents = measures ? [] : undefined
   }
 
   /**
@@ -51,7 +54,7 @@ export class PromptWriter {
    */
   write(bytes: Buffer, prompt: Prompt): void {
     this.#bytes = bytes
-    this.#contents = []
+    if (this.#contents !== undefined) this.#contents = []
     const { shape, value, system } = prompt
     if (shape === 'tokens') this.#member(PROMPT, value)
     else if (shape === 'conversation') this.#conversation(value, system)
@@ -62,9 +65,10 @@ export class PromptWriter {
   /** Whether the texts of the last row have more characters than this in all. */
   isLongerThan(characters: number): boolean {
     // A character has at least one byte: most rows need no decoding.
-    const size = this.#contents.reduce((sum, { start, end }) => sum + end - start, 0)
+    const contents = this.#contents ?? []
+    const size = contents.reduce((sum, { start, end }) => sum + end - start, 0)
     if (size <= characters) return false
-    const lengths = this.#contents.map((content) => contentLength(this.#bytes, content))
+    const lengths = contents.map((content) => contentLength(this.#bytes, content))
     return lengths.reduce((sum, length) => sum + length, 0) > characters
   }
 
@@ -74,7 +78,7 @@ export class PromptWriter {
     const out = this.#out
     out.append(system === undefined ? PROMPT : ROLE_HEADS.user)
     if (shape === 'alpaca') {
-      this.#contents.push(input!)
+      this.#contents?.push(input!)
       out.append(this.#bytes, value.start, value.end - 1)
       out.append(PARAGRAPH)
       out.append(this.#bytes, input!.start + 1, input!.end)
@@ -103,30 +107,33 @@ export class PromptWriter {
   }
 
   #conversation(range: ValueRange, beside: ValueRange | undefined): void {
-    const { turns, users, systems } = this.#read(range)
+    this.#reader.begin(this.#bytes, range)
+    const opening = this.#reader.next()
+    // What most conversations begin with is taken without lists.
+    if (this.#mode === 'first' && opening?.role === 'user') return this.#single(opening, beside)
+    const { turns, users, systems } = this.#read(opening)
     if (this.#mode === 'all') {
       if (systems > 1) throw new RowProblem('two-systems')
       const own = turns.find(({ role }) => role === 'system')
       return this.#askAll(users, own?.content ?? beside)
     }
-    const last = users.at(-1)!
+    const last = users[users.length - 1]!
     if (isEmptyContent(this.#bytes, last.content)) throw new RowProblem('empty-prompt')
     this.#openMessages(turns[0]!.role === 'system' ? undefined : beside)
-    for (const turn of turns) {
-      if (turn !== turns[0]) this.#out.byte(COMMA)
-      this.#message(turn)
-      if (turn === last) break
+    for (let index = 0; turns[index] !== last; index++) {
+      this.#message(turns[index]!)
+      this.#out.byte(COMMA)
     }
+    this.#message(last)
     this.#out.byte(CLOSE_BRACKET)
   }
 
   /** The turns that matter: with `first` those up to the first user turn, which spares the rest. */
-  #read(range: ValueRange): { turns: Turn[]; users: Turn[]; systems: number } {
+  #read(opening: Turn | undefined): { turns: Turn[]; users: Turn[]; systems: number } {
     const turns: Turn[] = []
     const users: Turn[] = []
     let systems = 0
-    this.#reader.begin(this.#bytes, range)
-    for (let turn = this.#reader.next(); turn !== undefined; turn = this.#reader.next()) {
+    for (let turn = opening; turn !== undefined; turn = this.#reader.next()) {
       turns.push(turn)
       if (turn.role === 'user') {
         users.push(turn)
@@ -139,11 +146,26 @@ export class PromptWriter {
     return { turns, users, systems }
   }
 
+  /** One user turn. */
+  #single(turn: Turn, system: ValueRange | undefined): void {
+    if (isEmptyContent(this.#bytes, turn.content)) throw new RowProblem('empty-prompt')
+    const out = this.#out
+    if (system === undefined && turn.content !== undefined && isBare(turn)) {
+      this.#contents?.push(turn.content)
+      this.#member(USER_MESSAGE, turn.content)
+      out.byte(CLOSE_BRACE)
+    } else {
+      this.#openMessages(system)
+      this.#message(turn)
+    }
+    out.byte(CLOSE_BRACKET)
+  }
+
   /** Every user turn, the system message beside them. */
   #askAll(users: readonly Turn[], system: ValueRange | undefined): void {
     const out = this.#out
     if (system !== undefined) {
-      this.#contents.push(system)
+      this.#contents?.push(system)
       this.#member(SYSTEM, system)
       out.byte(COMMA)
     }
@@ -162,7 +184,7 @@ export class PromptWriter {
     const out = this.#out
     out.append(MESSAGES)
     if (system === undefined) return
-    this.#contents.push(system)
+    this.#contents?.push(system)
     this.#member(ROLE_HEADS.system, system)
     out.byte(CLOSE_BRACE)
     out.byte(COMMA)
@@ -171,7 +193,7 @@ export class PromptWriter {
   #message(turn: Turn): void {
     const out = this.#out
     const { content } = turn
-    if (content !== undefined) this.#contents.push(content)
+    if (content !== undefined) this.#contents?.push(content)
     if (turn.sendable) {
       out.append(this.#bytes, turn.start, turn.end)
       return
@@ -194,6 +216,11 @@ export class PromptWriter {
   /** Counts a content that is asked. */
   #asked(content: ValueRange | undefined): void {
     if (isEmptyContent(this.#bytes, content)) throw new RowProblem('empty-prompt')
-    this.#contents.push(content!)
+    this.#contents?.push(content!)
   }
+}
+
+/** A turn of which only the role and the content go on, in the API's own spelling. */
+function isBare({ sendable, others }: Turn): boolean {
+  return !sendable && others.length === 0
 }

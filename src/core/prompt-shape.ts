@@ -1,7 +1,7 @@
 import { skipBlank } from './conversation.ts'
 import { type Field, findField, type ValueRange } from './field.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
-import { KEY_FIELDS } from './key.ts'
+import { KEY_FIELDS, scalarKey } from './key.ts'
 import { MemberFinder } from './member-finder.ts'
 import { RowProblem } from './row-problem.ts'
 
@@ -23,6 +23,7 @@ export const SYSTEM_FIELDS = ['system', 'system_prompt'] as const
 const FINDER_NAMES = [...PROMPT_FIELDS, ...SYSTEM_FIELDS, 'input', ...KEY_FIELDS] as const
 const INSTRUCTION = FINDER_NAMES.indexOf('instruction')
 const INPUT = FINDER_NAMES.indexOf('input')
+const KEYS = INPUT + 1
 const SYSTEM = FINDER_NAMES.indexOf('system')
 
 /** How a row asks, as byte ranges. */
@@ -54,9 +55,15 @@ export class PromptFinder {
     this.#finder.look(scanner, bytes)
   }
 
-  /** Whether the row has a member that may be its key; most data sets have none. */
-  get mayHaveKey(): boolean {
-    return this.#finder.hasAny(INPUT + 1, FINDER_NAMES.length)
+  /** The key of the row by the default rule: the first of KEY_FIELDS that holds a scalar. */
+  key(bytes: Buffer): ValueRange | undefined {
+    const finder = this.#finder
+    for (let place = KEYS; place < FINDER_NAMES.length; place++) {
+      if (!finder.has(place)) continue
+      const value = scalarKey(bytes, finder.value(place))
+      if (value !== undefined) return value
+    }
+    return undefined
   }
 
   /**

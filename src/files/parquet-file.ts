@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { ioError, ToolError } from '../core/tool-error.ts'
-import { ParquetColumn, readFully } from './parquet-column.ts'
+import { ParquetColumn } from './parquet-column.ts'
 import {
   type FileMetaData,
   loadParquet,
@@ -8,6 +8,8 @@ import {
   type RowGroup,
   type SchemaTree,
 } from './parquet-library.ts'
+import { readFully } from './parquet-pages.ts'
+import { ParquetStructs, structList } from './parquet-structs.ts'
 
 /** What a Parquet file begins and ends with. */
 export const PARQUET_MAGIC = Buffer.from('PAR1')
@@ -110,11 +112,17 @@ export class ParquetFile {
   ): { name: string; take(count: number): Promise<unknown[]> } {
     const parquet = this.#parquet
     const tree = this.#tree.children.find(({ element }) => element.name === name)!
-    const leaves = group.columns.flatMap(({ meta_data: meta }) =>
+    const sources = group.columns.flatMap(({ meta_data: meta }) =>
       meta?.path_in_schema[0] === name
-        ? [new ParquetColumn({ parquet, file: this.#file, tree: this.#tree, meta })]
+        ? [{ parquet, file: this.#file, tree: this.#tree, meta }]
         : [],
     )
+    const levels = structList(tree)
+    if (levels !== undefined && sources.length > 0) {
+      const structs = new ParquetStructs(sources, levels)
+      return { name, take: (count) => structs.take(count) }
+    }
+    const leaves = sources.map((source) => new ParquetColumn(source))
     return {
       name,
       async take(count) {

@@ -15,9 +15,10 @@ const PARSERS = {
  * and hence the exact version in package.json.
  */
 export async function loadParquet() {
-  const [index, column, assemble, schema, convert, { compressors }] = await Promise.all([
+  const [index, column, data, assemble, schema, convert, { compressors }] = await Promise.all([
     import('hyparquet'),
     import('hyparquet/src/column.js'),
+    import('hyparquet/src/datapage.js'),
     import('hyparquet/src/assemble.js'),
     import('hyparquet/src/schema.js'),
     import('hyparquet/src/convert.js'),
@@ -28,7 +29,11 @@ export async function loadParquet() {
     schemaTree: index.parquetSchema,
     pageHeader: column.parquetHeader,
     readPage: column.readPage,
+    decompressPage: data.decompressPage,
+    readDataPage: data.readDataPage,
+    readDataPageV2: data.readDataPageV2,
     convert: convert.convert,
+    convertWithDictionary: convert.convertWithDictionary,
     parsers: { ...convert.DEFAULT_PARSERS, ...PARSERS },
     assembleNested: assemble.assembleNested,
     treePath: schema.getTreePath,

@@ -244,6 +244,35 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.deepEqual(failure!.input, { id: 't', turns: ['one', 'two'] })
   })
 
+  test('turns: the third alone is tried again, and its failure keeps the first two', async (t) => {
+    for (const [status, tries, code] of [
+      [503, 2, 0],
+      [503, 3, 1],
+    ] as const) {
+      let third = 0
+      const server = await serve(t, (request, response) => {
+        const text = lastMessage(request)
+        const fails = text === 'three' && ++third <= (code === 0 ? tries - 1 : tries)
+        if (fails) return json(response, { error: { message: 'busy' } }, status)
+        answerWith(request, response, `re ${text}`)
+      })
+      const input = '{"id":"t","turns":["one","two","three"]}\n'
+      const run = await fanout(server.url, [...MODEL, '--retries', String(tries - 1)], { input })
+      assert.equal(run.code, code, run.stderr)
+      const chats = server.requests.filter(({ body }) => body !== '')
+      assert.deepEqual(
+        chats.map((request) => lastMessage(request)),
+        ['one', 'two', ...Array.from({ length: tries }, () => 'three')],
+      )
+      const kept =
+        code === 0 ? run.records[0]!.conversations : run.failures[0]!.partial.conversations
+      assert.deepEqual(
+        (kept as { content: string }[]).map(({ content }) => content),
+        ['one', 're one', 'two', 're two', ...(code === 0 ? ['three', 're three'] : [])],
+      )
+    }
+  })
+
   test('batch lines: url, body and answer as they stand, never streamed', async (t) => {
     const reply =
       '{"choices":[{"message":{"content":"x","big":12345678901234567890},\r\n"finish_reason":"stop"}],\n"z":1.0,"a":-0,"s":"\\u00e9\\/"}\n'

@@ -31,6 +31,9 @@ export class Emitter {
   #options: ExtractOptions
   #fd: number
   #out = new ByteBuilder(512 * 1024)
+  /** The memory that is being written, or is free. */
+  #spare: Buffer = Buffer.allocUnsafeSlow(512 * 1024)
+  #writing: Promise<void> | undefined
   #begun = 0
   #sampling: RowHash | undefined
   #shuffling: RowHash | undefined
@@ -105,10 +108,12 @@ export class Emitter {
     }
     this.leftOut.limit += this.#ordered - given
     await this.#write()
+    await this.#written()
   }
 
-  /** Removes what lies on disk. */
+  /** Ends the write that is under way, and removes what lies on disk. */
   async close(): Promise<void> {
+    await this.#writing?.catch(() => {})
     await this.#order?.close()
   }
 
@@ -149,12 +154,29 @@ export class Emitter {
     return true
   }
 
+  /** Begins to write what is ready, when what was ready before is written. */
   async #write(): Promise<void> {
+    await this.#written()
+    const out = this.#out
+    if (out.length === 0) return
+    const { bytes, length } = out
+    out.bytes = this.#spare
+    out.length = 0
+    this.#spare = bytes
+    this.#writing = writeAll(this.#fd, bytes.subarray(0, length), '<stdout>')
+    // Its error is that of the next write.
+    this.#writing.catch(() => {})
+  }
+
+  /** Waits for the write that is under way. What fails is not tried again: one message is enough. */
+  async #written(): Promise<void> {
+    const writing = this.#writing
+    this.#writing = undefined
     try {
-      if (this.#out.length > 0) await writeAll(this.#fd, this.#out.view(), '<stdout>')
-    } finally {
-      // What could not be written is not tried again: one message is enough.
+      await writing
+    } catch (error) {
       this.#out.length = 0
+      throw error
     }
   }
 }

@@ -48,7 +48,7 @@ export class Extractor implements RowHandler {
     this.#ids = new RecordIds(options.key, options.pathIds)
     this.emitter = new Emitter(options, context.stdout.fd)
     this.#out = this.emitter.draft
-    this.#writer = new PromptWriter(options.turns, this.#out)
+    this.#writer = new PromptWriter(options.turns, this.#out, options.maxPromptChars !== undefined)
     this.#promptField =
       options.promptField === undefined ? undefined : parseField(options.promptField)
     this.#prompts = new PromptFinder(this.#promptField)
@@ -121,10 +121,9 @@ export class Extractor implements RowHandler {
 
   #prompt(scanner: JsonScanner, bytes: Buffer, range: ValueRange, place: RowPlace): void {
     this.#prompts.look(scanner, bytes)
-    const mayHaveKey = this.#ids.isNamed || this.#prompts.mayHaveKey
-    if (!mayHaveKey || !this.#ids.appendKey(this.#out, scanner, bytes)) {
-      this.#ids.appendMade(this.#out, place)
-    }
+    const key = this.#ids.isNamed ? this.#ids.named(scanner, bytes) : this.#prompts.key(bytes)
+    if (key === undefined) this.#ids.appendMade(this.#out, place)
+    else this.#out.append(bytes, key.start, key.end)
     const idEnd = this.#out.length
     this.#out.byte(COMMA)
     if (this.#ids.reachesInside) scanner.value(range.start)

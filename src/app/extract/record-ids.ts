@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import type { ByteBuilder } from '../../core/byte-builder.ts'
+import type { ValueRange } from '../../core/field.ts'
 import type { JsonScanner } from '../../core/json-scan.ts'
 import { KeyRule } from '../../core/key.ts'
 import { ToolError } from '../../core/tool-error.ts'
@@ -39,11 +40,9 @@ export class RecordIds {
     return (this.#rule.field?.steps.length ?? 1) > 1
   }
 
-  /** Appends the key of the row that the scanner has just read; returns whether it has one. */
-  appendKey(out: ByteBuilder, scanner: JsonScanner, bytes: Buffer): boolean {
-    const key = this.#rule.find(scanner, bytes)
-    if (key !== undefined) out.append(bytes, key.start, key.end)
-    return key !== undefined
+  /** The key by --key of the row that the scanner has just read. */
+  named(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
+    return this.#rule.find(scanner, bytes)
   }
 
   /** Appends an id made from the row's place. */
