@@ -18,7 +18,7 @@ const answer: RequestListener = (request, response) => {
     if (request.method === 'GET') response.end('{"data":[{"id":"m"}]}')
     else {
       response.end(
-        '{"model":"m","choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":{"total_tokens":3}}',
+        '{"model":"m","choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}',
       )
     }
   })
@@ -116,22 +116,90 @@ test('HTTP_PROXY and NO_PROXY are honoured', async () => {
   }
 })
 
-test('--rpm holds over any minute, and what is over it waits', async () => {
-  const arrivals: number[] = []
+/** Five a minute by their number; an answer costs three tokens, so that 15 are five as well. */
+const LIMITS = ['--rpm 5', '--tpm 15']
+
+for (const limit of LIMITS) {
+  test(`${limit} holds over any minute, and what is over it waits`, async () => {
+    const arrivals: number[] = []
+    const server = createServer((request, response) => {
+      if (request.method === 'POST') arrivals.push(performance.now())
+      answer(request, response)
+    })
+    const url = `http://127.0.0.1:${await listening(server)}/v1`
+    const speed = 300
+    try {
+      const args = ['--url', url, ...limit.split(' '), '--clock-speed', String(speed)]
+      const result = await run('fanout-complete', args, { input: records(16) })
+      assert.equal(result.code, 0, result.stderr)
+      assert.equal(arrivals.length, 16)
+      // Sixteen at five a minute need more than three minutes of server time; arriving may take some.
+      const span = arrivals.at(-1)! - arrivals[0]!
+      assert.ok(span >= (2.7 * 60_000) / speed, `all were sent within ${span} ms`)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+}
+
+test('--retry-budget: retries beyond it wait, and no sample is given up', async () => {
+  const retries: number[] = []
+  const seen = new Set<string>()
   const server = createServer((request, response) => {
-    if (request.method === 'POST') arrivals.push(performance.now())
+    let body = ''
+    request.on('data', (chunk) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      if (request.method === 'GET') return response.end('{"data":[{"id":"m"}]}')
+      if (!seen.has(body)) {
+        seen.add(body)
+        response.statusCode = 500
+        return response.end('{"error":{"message":"sick"}}')
+      }
+      retries.push(performance.now())
+      return response.end(
+        '{"model":"m","choices":[{"message":{"content":"y"},"finish_reason":"stop"}]}',
+      )
+    })
+  })
+  const url = `http://127.0.0.1:${await listening(server)}/v1`
+  const speed = 50
+  try {
+    const args = ['--url', url, '--retry-budget', '10%', '--clock-speed', String(speed)]
+    const result = await run('fanout-complete', args, { input: records(60) })
+    assert.equal(result.code, 0, result.stderr)
+    assert.equal(retries.length, 60)
+    // A tenth of sixty may go at once; the other 54 go one a second of server time.
+    const span = retries.at(-1)! - retries[0]!
+    assert.ok(span >= (50 * 1000) / speed, `all were asked again within ${span} ms`)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+test('TCP keep-alive is on for the connections', {
+  skip: process.platform === 'linux' ? false : 'reads /proc/net/tcp: NOT TESTED',
+}, async () => {
+  const timers: string[] = []
+  const server = createServer((request, response) => {
+    if (request.method === 'POST') {
+      const port = request.socket.remotePort!.toString(16).toUpperCase().padStart(4, '0')
+      const line = readFileSync('/proc/net/tcp', 'utf8')
+        .split('\n')
+        .find((text) => text.trim().split(/\s+/)[1]?.endsWith(`:${port}`))
+      // Column "tr": 02 is the keep-alive timer.
+      timers.push(line?.trim().split(/\s+/)[5]?.slice(0, 2) ?? 'no such connection')
+    }
     answer(request, response)
   })
   const url = `http://127.0.0.1:${await listening(server)}/v1`
-  const speed = 300
   try {
-    const args = ['--url', url, '--rpm', '5', '--clock-speed', String(speed)]
-    const result = await run('fanout-complete', args, { input: records(16) })
+    const result = await run('fanout-complete', ['--url', url], { input: records(1) })
     assert.equal(result.code, 0, result.stderr)
-    assert.equal(arrivals.length, 16)
-    // Sixteen at five a minute need more than three minutes of server time; arriving may take some.
-    const span = arrivals.at(-1)! - arrivals[0]!
-    assert.ok(span >= (2.7 * 60_000) / speed, `all were sent within ${span} ms`)
+    assert.deepEqual(timers, ['02'])
   } finally {
     server.closeAllConnections()
     server.close()

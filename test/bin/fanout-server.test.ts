@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -337,6 +338,22 @@ describe('unusual bodies', { concurrency: true }, () => {
       const run = await fanout(server.url, args, { input: ONE })
       assert.ok(run.records[0]!.conversations[1]!.content === long, run.stderr)
     }
+  })
+
+  test('an answer of 100 MB', async (t) => {
+    const part = 'word é '.repeat(125_000)
+    const server = await serve(t, async (_request, response) => {
+      const chunk = events(delta({ content: part }))
+      beginStream(response)
+      for (let i = 0; i < 100; i++) {
+        if (!response.write(chunk)) await once(response, 'drain')
+      }
+      response.end(events(delta({}, 'stop'), DONE))
+    })
+    const run = await fanout(server.url, MODEL, { input: ONE })
+    const { content } = run.records[0]!.conversations[1]!
+    assert.equal(Buffer.byteLength(content!), 100_000_000, run.stderr)
+    assert.ok(content === part.repeat(100))
   })
 
   test('a prompt of 10 MB', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { newFolder, run } from '../support/run.ts'
@@ -17,7 +17,10 @@ function largeFile(file: string): { lines: number; bad: number[] } {
   while (written < SIZE) {
     const batch: string[] = []
     for (let i = 0; i < 500; i++) {
-      const line = JSON.stringify({ id: ++lines, text })
+      lines++
+      // Two keys come twice: one for the same record, one for another.
+      const id = lines === 60_000 ? 7 : lines === 60_001 ? 59_999 : lines
+      const line = JSON.stringify({ id, text, ...(lines === 60_001 && { other: true }) })
       batch.push(bad.includes(lines) ? line.slice(0, -1) : line)
     }
     written += writeSync(fd, `${batch.join('\n')}\n`)
@@ -53,6 +56,7 @@ test('a second thread over a large file changes nothing but the time', async () 
   const [plain, threaded] = repaired.map((file) => readFileSync(file))
   assert.ok(plain!.equals(threaded!), 'repair gives the same with and without a second thread')
   assert.equal(results[0]!.hash, createHash('sha256').update(plain!).digest('hex'))
+  await dedupesAlike(folder)
   rmSync(folder, { recursive: true })
   assert.deepEqual(results[0], results[1])
   const { stderr } = results[0]!
@@ -60,3 +64,22 @@ test('a second thread over a large file changes nothing but the time', async () 
   assert.match(stderr, new RegExp(`large.jsonl:${lines}: warning: .*no-final-newline`))
   assert.match(stderr, new RegExp(`${lines - bad.length} of ${lines} lines valid`))
 })
+
+async function dedupesAlike(folder: string): Promise<void> {
+  const done = Array.from({ length: 900 }, (_, at) => JSON.stringify({ id: at * 90, text: 'a' }))
+  writeFileSync(join(folder, 'done.jsonl'), `${done.join('\n')}\n`)
+  const results: { code: number | null; stderr: string; hash: string }[] = []
+  for (const args of [[], ['--read-size', '262144']]) {
+    const output = join(folder, 'out')
+    const stdout = openSync(output, 'w')
+    const words = [...args, '--completed', 'done.jsonl', 'large.jsonl']
+    const { code, stderr } = await run('dedupe-completed', words, { cwd: folder, stdout })
+    closeSync(stdout)
+    const hash = createHash('sha256').update(readFileSync(output)).digest('hex')
+    results.push({ code, stderr, hash })
+  }
+  assert.deepEqual(results[0], results[1])
+  assert.equal(results[0]!.code, 1)
+  assert.match(results[0]!.stderr, /large\.jsonl:60001: the key '59999' stands here for another/)
+  assert.match(results[0]!.stderr, /repeat a key and were not passed on/)
+}

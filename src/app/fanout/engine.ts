@@ -202,8 +202,8 @@ export class Engine {
       maxOutage,
       tokensOfOne: () => {
         const { answered, promptTokens, completionTokens } = accounting
-        if (answered === 0) return maxTokens ?? TOKENS_OF_ONE
-        return (promptTokens + completionTokens) / answered
+        const told = promptTokens + completionTokens
+        return told === 0 ? (maxTokens ?? TOKENS_OF_ONE) : told / answered
       },
       onOutage: (endpoint) => {
         accounting.outages++
