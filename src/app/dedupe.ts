@@ -11,7 +11,13 @@ import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { type CompletedCounts, readCompleted } from './completed-files.ts'
 import { forEachInput } from './inputs.ts'
-import { isWorthAThread, lookedOver, notLookedOver, SHARED_BLOCKS } from './look-ahead.ts'
+import {
+  isWorthAThread,
+  lookedOver,
+  notLookedOver,
+  PASSED_BLOCKS,
+  SHARED_BLOCKS,
+} from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { writeStats } from './stats.ts'
 
@@ -52,7 +58,7 @@ export async function dedupe(
       operands,
       {
         blockSize: options.readSize,
-        blocksOf: (input) => (usesThread(input) ? SHARED_BLOCKS : {}),
+        blocksOf: (input) => (usesThread(input) ? SHARED_BLOCKS : PASSED_BLOCKS),
       },
       (input, blocks) => filter.file(input.name, blocks, usesThread(input)),
     )
@@ -108,8 +114,9 @@ class DedupeFilter {
         result === undefined
           ? this.#block(name, block, line)
           : this.#keys(name, block, result, line)
-      await this.#out.flush()
+      await this.#out.flushBehind()
     }
+    await this.#out.flush()
   }
 
   /** The exit code of the input, with the last words on keys that are none. */

@@ -7,8 +7,11 @@ import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
 /** Below this a thread costs more than it saves: it takes some 30 ms to start. */
 const WORTH_A_THREAD = 256 * 1024 * 1024
 
-/** How blocks must be read to be looked over by two threads. */
-export const SHARED_BLOCKS: BlockOptions = { blockSize: 1024 * 1024, kept: 2, shared: true }
+/** How blocks must be read to be passed on while the next ones are looked over. */
+export const PASSED_BLOCKS: BlockOptions = { kept: 2 }
+
+/** How blocks must be read to be looked over by two threads, and passed on meanwhile. */
+export const SHARED_BLOCKS: BlockOptions = { blockSize: 1024 * 1024, kept: 4, shared: true }
 
 /** Whether an input is large enough, and a second core there, for a second thread to help. */
 export function isWorthAThread({

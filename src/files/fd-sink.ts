@@ -16,7 +16,9 @@ export class FdSink {
   #fd: number
   #name: string
   #pieces: Uint8Array[] = []
-  #gather = Buffer.allocUnsafeSlow(GATHER_SIZE)
+  #gather: Buffer = Buffer.allocUnsafeSlow(GATHER_SIZE)
+  #spare: Buffer = Buffer.allocUnsafeSlow(GATHER_SIZE)
+  #writing: Promise<void> | undefined
   #from = 0
   #to = 0
 
@@ -48,10 +50,39 @@ export class FdSink {
    * @throws ClosedPipe where the reader of a pipe has gone, ToolError on other write errors
    */
   async flush(): Promise<void> {
+    await this.flushBehind()
+    await this.#written()
+  }
+
+  /**
+   * Begins to write what was added, once what the call before began to write is written; the added
+   * bytes must stay as they are until the next call has returned.
+   *
+   * @throws what the write before met, as `flush`
+   */
+  async flushBehind(): Promise<void> {
     this.#seal()
-    for (const piece of this.#pieces) await writeAll(this.#fd, piece, this.#name)
+    const pieces = this.#pieces
     this.#pieces = []
     this.#from = this.#to = 0
+    await this.#written()
+    const free = this.#spare
+    this.#spare = this.#gather
+    this.#gather = free
+    if (pieces.length === 0) return
+    this.#writing = this.#write(pieces)
+    // Its error is that of the next call.
+    this.#writing.catch(() => {})
+  }
+
+  async #write(pieces: readonly Uint8Array[]): Promise<void> {
+    for (const piece of pieces) await writeAll(this.#fd, piece, this.#name)
+  }
+
+  async #written(): Promise<void> {
+    const writing = this.#writing
+    this.#writing = undefined
+    await writing
   }
 
   #seal(): void {

@@ -81,14 +81,14 @@ describe('how people start it', { concurrency: 2, timeout: 60_000 }, () => {
     })
   }
 
-  test('timeout 2: TERM, what is open finishes, the last line says how to go on', async (t) => {
+  test('timeout 5: TERM, what is open finishes, the last line says how to go on', async (t) => {
     const { server, release } = await held(t)
-    const result = await job(server.url, 'exec timeout 2 $RUN', {
+    const result = await job(server.url, 'exec timeout 5 $RUN', {
       env: PATH,
       onStart: () =>
         void (async () => {
           await openRequests(server, 4)
-          await sleep(2500)
+          await sleep(5500)
           release()
         })(),
     })

@@ -78,7 +78,7 @@ export class Validator {
         this.#count(result.lines)
         if (!this.#options.quiet) this.#out.add(block.bytes, 0, block.end)
       } else line = this.#block(input.name, block, line)
-      if (!this.#options.quiet) await this.#out.flush()
+      if (!this.#options.quiet) await this.#out.flushBehind()
       await this.#rejects?.addAll(this.#pieces.splice(0))
       if (this.#enough()) return
     }
