@@ -1,5 +1,11 @@
 #!/usr/bin/env node
-import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
+import {
+  commonOptions,
+  defineCommand,
+  readOptions,
+  shardNotes,
+  shardOptions,
+} from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
 import {
   choice,
@@ -271,6 +277,7 @@ export const command = defineCommand({
       otherwise: 'keep',
       describe: 'An answer that the token limit cut',
     }),
+    ...shardOptions,
     ...readOptions,
 
     progressEvery: duration({
@@ -301,7 +308,9 @@ the server's /health is asked: where it is not well, the run waits and no attemp
 and 404 end the run while nothing has succeeded. First Ctrl-C: open requests finish; second: at once.
 TERM and HUP: they finish within --drain. USR1: a progress line.
 
---stats counts records = answered + failed + skipped + left.
+${shardNotes}
+
+--stats counts records = answered + failed + skipped + left + other_shards.
 
 Codes of failures:
 ${codes}

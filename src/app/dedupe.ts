@@ -5,15 +5,17 @@ import type { ValueRange } from '../core/field.ts'
 import { KeyRule, keyText, lineKey } from '../core/key.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
+import { type Shard, shardOfFingerprint } from '../core/shard.ts'
 import { EXIT, type Place, usageError } from '../core/tool-error.ts'
 import { FdSink } from '../files/fd-sink.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { type CompletedCounts, readCompleted } from './completed-files.ts'
 import { forEachInput } from './inputs.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
+import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
 import { writeStats } from './stats.ts'
 
-export interface DedupeOptions {
+export interface DedupeOptions extends ShardChoice {
   completed: string[]
   key: string | undefined
   multiset: boolean
@@ -33,14 +35,17 @@ export async function dedupe(
   if (options.completed.length === 0) {
     throw usageError('name the file of answers with --completed FILE (it need not exist yet)')
   }
+  const { shard, names } = resolveShard(context, options, { stats: options.stats })
   const rule = new KeyRule(options.key)
   const index = new CompletedIndex(options.multiset)
   const { counts: completed, exitCode } = await readCompleted(context, options.completed, {
     rule,
     redo: new Set(options.redo),
-    onAnswer: (fingerprint) => index.complete(fingerprint),
+    onAnswer: (fingerprint) => {
+      if (isOwn(shard, fingerprint)) index.complete(fingerprint)
+    },
   })
-  const filter = new DedupeFilter(context, rule, index)
+  const filter = new DedupeFilter(context, rule, index, shard)
   let worst: number = exitCode
   try {
     const input = { blockSize: options.readSize, mayBeOutput: false }
@@ -49,9 +54,10 @@ export async function dedupe(
     )
     worst = Math.max(worst, met, filter.verdict())
   } finally {
-    await writeStats(context, options.stats, { ...filter.counts, completed_files: completed })
+    await writeStats(context, names.stats, { ...filter.counts, completed_files: completed })
   }
-  summarise(context, filter.counts, completed, options.redo)
+  summarise(context, filter.counts, completed, options)
+  if (filter.counts.passed === 0) noteIdle(context, shard, 'no record of it is left')
   return worst
 }
 
@@ -61,7 +67,13 @@ interface DedupeCounts {
   completed: number
   repeated: number
   invalid: number
+  other_shards: number
   blank: number
+}
+
+/** Whether a key is of this run's shard. */
+function isOwn(shard: Shard | undefined, fingerprint: Int32Array): boolean {
+  return shard === undefined || shardOfFingerprint(fingerprint, shard.count) === shard.index
 }
 
 class DedupeFilter {
@@ -71,6 +83,7 @@ class DedupeFilter {
     completed: 0,
     repeated: 0,
     invalid: 0,
+    other_shards: 0,
     blank: 0,
   }
   #context: Context
@@ -78,12 +91,14 @@ class DedupeFilter {
   #index: CompletedIndex
   #judge = new LineJudge(RECORD_POLICY)
   #out: FdSink
+  #shard: Shard | undefined
   #conflicts = 0
 
-  constructor(context: Context, rule: KeyRule, index: CompletedIndex) {
+  constructor(context: Context, rule: KeyRule, index: CompletedIndex, shard: Shard | undefined) {
     this.#context = context
     this.#rule = rule
     this.#index = index
+    this.#shard = shard
     this.#out = new FdSink(context.stdout.fd, '<stdout>')
   }
 
@@ -138,6 +153,7 @@ class DedupeFilter {
       return false
     }
     this.counts.records++
+    if (this.#isOfOther(this.#rule.fingerprintOfText(lineKey(bytes, start, end)))) return false
     this.counts.invalid++
     const message = `not passed on: ${problemText(code, bytes, at, end)}`
     this.#context.report.error(message, code, { ...place, column: at - start + 1 })
@@ -151,11 +167,19 @@ class DedupeFilter {
       key === undefined
         ? this.#rule.fingerprintOfText(lineKey(bytes, range.start, range.end))
         : this.#rule.fingerprint(bytes, key)
+    if (this.#isOfOther(fingerprint)) return false
     const verdict = this.#index.judge(fingerprint, contentHash(bytes, range))
     if (this.#index.conflict) this.#conflict(bytes, key, place)
     if (verdict === 'pass') this.counts.passed++
     else this.counts[verdict]++
     return verdict === 'pass'
+  }
+
+  /** Counts what another task does. */
+  #isOfOther(fingerprint: Int32Array): boolean {
+    if (isOwn(this.#shard, fingerprint)) return false
+    this.counts.other_shards++
+    return true
   }
 
   #conflict(bytes: Buffer, key: ValueRange | undefined, place: Place): void {
@@ -187,7 +211,7 @@ function summarise(
   context: Context,
   counts: DedupeCounts,
   completed: CompletedCounts,
-  redo: readonly string[],
+  { redo, shard }: DedupeOptions,
 ): void {
   const { report } = context
   for (const word of ['length', 'content_filter', 'empty'] as const) {
@@ -202,9 +226,10 @@ function summarise(
       `${counts.repeated} records repeat a key and were not passed on (--multiset does)`,
     )
   }
+  const others = shard === undefined ? '' : `, ${counts.other_shards} of other shards`
   report.note(
     `${counts.records} records: ${counts.passed} passed on, ${counts.completed} completed, ` +
-      `${counts.repeated} repeated, ${counts.invalid} invalid`,
+      `${counts.repeated} repeated, ${counts.invalid} invalid${others}`,
   )
 }
 

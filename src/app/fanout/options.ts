@@ -1,7 +1,8 @@
 import type { Endpoint } from '../../core/request.ts'
+import type { ShardChoice } from '../shard.ts'
 
 /** What the options of fanout-complete become; durations in milliseconds of server time. */
-export interface FanoutOptions {
+export interface FanoutOptions extends ShardChoice {
   url: string[]
   model: string | undefined
   apiKeyFile: string | undefined
