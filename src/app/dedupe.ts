@@ -5,7 +5,7 @@ import type { ValueRange } from '../core/field.ts'
 import { KeyRule, keyText, lineKey } from '../core/key.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
-import { type Shard, shardOfFingerprint } from '../core/shard.ts'
+import { isInShard, type Shard } from '../core/shard.ts'
 import { EXIT, type Place, usageError } from '../core/tool-error.ts'
 import { FdSink } from '../files/fd-sink.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
@@ -42,7 +42,7 @@ export async function dedupe(
     rule,
     redo: new Set(options.redo),
     onAnswer: (fingerprint) => {
-      if (isOwn(shard, fingerprint)) index.complete(fingerprint)
+      if (isInShard(shard, fingerprint)) index.complete(fingerprint)
     },
   })
   const filter = new DedupeFilter(context, rule, index, shard)
@@ -69,11 +69,6 @@ interface DedupeCounts {
   invalid: number
   other_shards: number
   blank: number
-}
-
-/** Whether a key is of this run's shard. */
-function isOwn(shard: Shard | undefined, fingerprint: Int32Array): boolean {
-  return shard === undefined || shardOfFingerprint(fingerprint, shard.count) === shard.index
 }
 
 class DedupeFilter {
@@ -177,7 +172,7 @@ class DedupeFilter {
 
   /** Counts what another task does. */
   #isOfOther(fingerprint: Int32Array): boolean {
-    if (isOwn(this.#shard, fingerprint)) return false
+    if (isInShard(this.#shard, fingerprint)) return false
     this.counts.other_shards++
     return true
   }

@@ -124,6 +124,11 @@ export function shardOfFingerprint(fingerprint: Int32Array, count: number): numb
   return (fingerprint[0]! >>> 0) % count
 }
 
+/** Whether a key is of the shard, or of any where there are none. */
+export function isInShard(shard: Shard | undefined, fingerprint: Int32Array): boolean {
+  return shard === undefined || shardOfFingerprint(fingerprint, shard.count) === shard.index
+}
+
 /** Whether the placeholder is in a name. */
 export function hasShardPlaceholder(name: string | undefined): boolean {
   return name?.includes(PLACEHOLDER) === true

@@ -19,6 +19,8 @@ export interface LineWriterOptions {
   clock: Clock
   /** A regular file: a full disk is waited out, and what is written is synced. */
   regular: boolean
+  /** Opens the file again where the server of its mount no longer knows the handle (ESTALE). */
+  reopen?: () => number
   /** Milliseconds between syncs. */
   syncEvery: number
   /** Told when the file cannot be written, with the reason, and with undefined when it can again. */
@@ -142,8 +144,17 @@ export class LineWriter {
             this.#options.onBlocked((ioError(error, this.#name, 'write') as Error).message)
           blocked = true
           await pause(RETRY_EVERY)
+          if (code === 'ESTALE') this.#reopen()
         } else throw ioError(error, this.#name, 'write')
       }
+    }
+  }
+
+  #reopen(): void {
+    try {
+      this.#fd = this.#options.reopen?.() ?? this.#fd
+    } catch {
+      // The next try may find the server back.
     }
   }
 
@@ -165,6 +176,7 @@ export class LineWriter {
     try {
       await syncFd(this.#fd)
     } catch (error) {
+      if (errnoOf(error) === 'ESTALE') this.#reopen()
       if (PASSING.has(errnoOf(error) ?? '')) this.#dirty = true
       else if (errnoOf(error) !== 'EINVAL') throw ioError(error, this.#name, 'sync')
     }

@@ -9,7 +9,7 @@ import { expandGlob } from '../../src/files/glob.ts'
 import { FileLock } from '../../src/files/lock.ts'
 import { newFolder } from '../support/run.ts'
 
-const never = (): void => assert.fail('nothing is to be watched')
+const never = { onWatch: (): void => assert.fail('nothing is to be watched') }
 
 describe('the lock', () => {
   test('is beside the file, names its holder, and is gone when released', async () => {

@@ -39,10 +39,13 @@ export interface FanoutOptions extends ShardChoice {
   timeout: number
   maxOutage: number
   drain: number
+  drainOn: 'none' | 'USR1' | 'USR2'
   clockSpeed: number
 
   output: string | undefined
   resume: boolean
+  completed: string[]
+  takeLock: boolean
   overwrite: boolean
   onChanged: 'stop' | 'keep' | 'redo'
   sync: number

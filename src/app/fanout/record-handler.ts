@@ -53,6 +53,7 @@ export class RecordHandler {
         outputs.failures?.abandon()
       },
     )
+    outputs.onLockLost = (error) => stop.end(error)
     outputs.onBlocked = (reason) => this.#outputBlocked(reason)
   }
 
@@ -208,17 +209,19 @@ export class RecordHandler {
 
   #isAnswered(record: InputRecord, completer: Completer): boolean {
     const { answered } = this.#parts.outputs
-    const state = answered?.state(record.key, () => completer.hash(record)) ?? 'open'
+    const { onChanged } = this.#options
+    const strict = onChanged === 'stop'
+    const state = answered?.state(record.key, () => completer.hash(record), strict) ?? 'open'
     if (state !== 'changed') return state === 'answered'
-    if (this.#options.onChanged === 'stop') {
+    if (strict) {
       throw new ToolError(
         'changed',
         `the answer to '${record.key}' that is there answers another request (another prompt, model ` +
           'or parameter): --on-changed keep keeps such answers, --on-changed redo asks again',
-        { place: { file: this.#options.output ?? '' } },
+        { place: { file: answered?.file ?? '' } },
       )
     }
-    return this.#options.onChanged === 'keep'
+    return onChanged === 'keep'
   }
 
   /** Counts an answer; a Failure where the options make one of it. */

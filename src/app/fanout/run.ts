@@ -34,7 +34,7 @@ export async function fanout(
   const clock = context.clock(options.clockSpeed)
   const accounting = new Accounting()
   const stop = new Stop(context, clock, options.drain)
-  const outputs = await openOutputs(context, options, operands, clock, rules.key)
+  const outputs = await openOutputs(context, options, operands, clock, rules.key, shard)
   const engine = new Engine(context, options, {
     clock,
     accounting,
@@ -140,7 +140,8 @@ function startProgress(
     columns: () => context.terminal?.columns ?? 80,
     every: options.quiet ? 0 : options.progressEvery,
   })
-  context.onUsr1(() => progress.show())
+  if (options.drainOn !== 'none') context.interrupt.termOn(`SIG${options.drainOn}`)
+  if (options.drainOn !== 'USR1') context.onUsr1(() => progress.show())
   return progress
 }
 
