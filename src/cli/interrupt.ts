@@ -12,6 +12,7 @@ export class Interrupt {
   signal: SignalName | undefined
   #callbacks: ((signal: SignalName, count: number, cause: string) => void)[] = []
   #count = 0
+  #early = new Set<string>()
 
   /** Calls back at every signal, with how many have come, and the name of the one that came. */
   onSignal(callback: (signal: SignalName, count: number, cause: string) => void): void {
@@ -21,6 +22,15 @@ export class Interrupt {
   /** Takes another signal for TERM: schedulers warn with USR1 or USR2 before they kill. */
   termOn(signal: 'SIGUSR1' | 'SIGUSR2'): void {
     process.on(signal, () => this.raise('SIGTERM', signal))
+    if (this.#early.has(signal)) this.raise('SIGTERM', signal)
+  }
+
+  /**
+   * Notes a USR1 that comes before it is known what it is for: without a listener Node would open its
+   * debugger for it.
+   */
+  noteUsr1(): void {
+    process.on('SIGUSR1', () => this.#early.add('SIGUSR1'))
   }
 
   raise(signal: SignalName, cause: string = signal): void {

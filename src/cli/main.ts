@@ -21,6 +21,7 @@ export async function main(command: Command, url: string): Promise<void> {
   // A message that nobody reads must not end the run with an exception.
   process.stderr.on('error', () => {})
   const interrupt = new Interrupt()
+  interrupt.noteUsr1()
   for (const signal of Object.keys(SIGNAL_EXIT) as SignalName[]) {
     process.on(signal, () => {
       if (signal !== 'SIGHUP' || !isUnderNohup()) interrupt.raise(signal)
