@@ -1,7 +1,7 @@
 #!/bin/bash
 # prove.sh QUESTIONS MERGED RAW...
 # Shows with the toolkit's own stages that each key of QUESTIONS is answered exactly once over all RAW
-# files, and writes them as one file.
+# files, and writes them as one file. KEY=custom_id for answers to batch lines.
 set -euo pipefail
 if [ $# -lt 3 ]; then
   echo 'usage: prove.sh QUESTIONS MERGED RAW...' >&2
@@ -9,6 +9,7 @@ if [ $# -lt 3 ]; then
 fi
 questions=$1
 merged=$2
+key=${KEY:-id}
 shift 2
 # What repair-truncated took out lies beside a file and is no answer.
 files=()
@@ -19,8 +20,8 @@ fail() {
   rm -f "$merged.part" "$merged.left" "$merged.extra"
   exit 1
 }
-# 1. Whole lines, an answer each, and no key twice.
-validate-jsonl --as responses --unique id "${files[@]}" > "$merged.part" ||
+# 1. Whole lines, each with a key, and no key twice.
+validate-jsonl --require "$key" --unique "$key" "${files[@]}" > "$merged.part" ||
   fail 'lines are damaged, or a key is answered twice (see above)'
 # 2. No key of the questions is without its answer.
 dedupe-completed -q --completed "$merged.part" "$questions" > "$merged.left" ||
