@@ -1,5 +1,11 @@
 #!/usr/bin/env node
-import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
+import {
+  commonOptions,
+  defineCommand,
+  readOptions,
+  shardNotes,
+  shardOptions,
+} from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
 import { flag, list, text, texts } from '../src/cli/option.ts'
 import { SHORTCOMINGS } from '../src/core/completed.ts'
@@ -36,6 +42,7 @@ export const command = defineCommand({
       choices: SHORTCOMINGS,
       describe: `Answers that count as none: ${SHORTCOMINGS.join(', ')}`,
     }),
+    ...shardOptions,
     ...readOptions,
     ...commonOptions,
   },
@@ -50,7 +57,9 @@ have at the start, so >> onto the same file in the same pipeline is safe. A miss
 empty, with a warning; one without a single usable record ends the run, exit code 2. Blank input
 lines are dropped.
 
---stats counts records = passed + completed + repeated + invalid.
+${shardNotes}
+
+--stats counts records = passed + completed + repeated + invalid + other_shards.
 
 Exit code: 0 all well, 1 lines were unusable or a key stands for different records, 2 trouble.
 `,

@@ -1,5 +1,11 @@
 #!/usr/bin/env node
-import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
+import {
+  commonOptions,
+  defineCommand,
+  readOptions,
+  shardNotes,
+  shardOptions,
+} from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
 import { choice, count, flag, list, number, text } from '../src/cli/option.ts'
 import { KEY_FIELDS } from '../src/core/key.ts'
@@ -89,6 +95,7 @@ export const command = defineCommand({
       metavar: 'FILE',
       describe: 'Append the rows that cannot be used to FILE, as JSON with place and reason',
     }),
+    ...shardOptions,
     ...readOptions,
     ...commonOptions,
   },
@@ -115,7 +122,8 @@ its folders and without .gz or .zst (stdin for standard input), and the number o
 or row, from 1. It is the same on every machine, as are --sample and --shuffle.
 
 Order of choice: rows that cannot be used, --skip-empty, --max-prompt-chars, --sample, --shuffle,
---skip, --limit, --samples. --shuffle reads everything first; with --limit it keeps only so many
+--skip, --limit, --samples, --shard: N tasks write together what one without --shard writes. A row
+that cannot be used is named by the shard that its bytes hash to. --shuffle reads everything first; with --limit it keeps only so many
 prompts, else at most 32 MiB of them in memory and the rest in files under $TMPDIR.
 
 Rows that cannot be used are named on standard error, the first 100 of a kind in a file, and counted
@@ -124,7 +132,10 @@ ${reasons}
 and the codes of validate-jsonl for rows that are no JSON, parquet-damaged for rows that cannot be
 read. A file in which no row has a known field (no-shape) is an error of exit code 2.
 
---stats: rows = prompts + rejected + left_out. In --rejects, line is the number of the row; offset,
+${shardNotes}
+
+--stats: rows = prompts + rejected + left_out; with --shard, prompts * samples = records +
+other_shards, and unusable rows of other shards are left_out. In --rejects, line is the number of the row; offset,
 of Parquet, the number of rows before it.
 
 Exit code: 0 all well, 1 rows or files were damaged or unusable, 2 trouble.

@@ -1,5 +1,11 @@
 #!/usr/bin/env node
-import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
+import {
+  commonOptions,
+  defineCommand,
+  readOptions,
+  shardNotes,
+  shardOptions,
+} from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
 import {
   choice,
@@ -226,6 +232,12 @@ export const command = defineCommand({
       defaultText: '30s',
       describe: 'After TERM or HUP, let open requests finish for so long',
     }),
+    drainOn: choice({
+      group: 'Pace',
+      choices: ['none', 'USR1', 'USR2'],
+      otherwise: 'none',
+      describe: 'Take this signal for TERM, as schedulers send it before they kill',
+    }),
     clockSpeed: number({
       group: 'Pace',
       otherwise: 1,
@@ -242,6 +254,16 @@ export const command = defineCommand({
     resume: flag({
       group: 'Output',
       describe: 'FILE exists: mend its torn tail and skip what it answers',
+    }),
+    completed: texts({
+      group: 'Output',
+      metavar: 'FILE',
+      describe:
+        'Skip what these files answer too: a file or a quoted glob; may be given several times',
+    }),
+    takeLock: flag({
+      group: 'Output',
+      describe: "Another host's lock on FILE: take it at once, its run is gone for sure",
     }),
     overwrite: flag({ group: 'Output', describe: 'FILE exists: begin anew' }),
     onChanged: choice({
@@ -271,6 +293,7 @@ export const command = defineCommand({
       otherwise: 'keep',
       describe: 'An answer that the token limit cut',
     }),
+    ...shardOptions,
     ...readOptions,
 
     progressEvery: duration({
@@ -299,15 +322,17 @@ ERROR sample ... on standard error and a record in --failures, never on standard
 Timeouts count from dispatch, never while this process did not run. After a refusal, reset, 502 or 503
 the server's /health is asked: where it is not well, the run waits and no attempt is spent. 401, 403
 and 404 end the run while nothing has succeeded. First Ctrl-C: open requests finish; second: at once.
-TERM and HUP: they finish within --drain. USR1: a progress line.
+TERM, HUP and the signal of --drain-on: they finish within --drain. USR1: a progress line.
 
---stats counts records = answered + failed + skipped + left.
+${shardNotes}
+
+--stats counts records = answered + failed + skipped + left + other_shards.
 
 Codes of failures:
 ${codes}
 
 Exit code: 0 every record is answered, 1 some failed, 2 wrong usage, no server or an output that cannot
-be written; 130, 143, 129 after INT, TERM, HUP.
+be written; 130, 143, 129 after INT, TERM (and --drain-on), HUP.
 `,
   run: async (context, options, operands) => {
     const { fanout } = await import('../src/app/fanout/run.ts')

@@ -4,7 +4,7 @@ import type { KeyRule } from '../core/key.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { EXIT, type Place, ToolError } from '../core/tool-error.ts'
 import { expandGlob } from '../files/glob.ts'
-import { openInput } from '../files/input.ts'
+import { type Input, openInput } from '../files/input.ts'
 import { type LineBlock, lineBlocks } from '../streams/line-blocks.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 
@@ -29,10 +29,12 @@ export interface CompletedOptions {
   redo: ReadonlySet<string>
   /** Gets every answer: its key's fingerprint and its line. */
   onAnswer: (fingerprint: Int32Array, judge: LineJudge, bytes: Buffer, start: number) => void
+  /** Told which file is read next. */
+  onFile?: (file: string) => void
 }
 
 /**
- * Reads files of answers, each to the size it has now, so that what the same pipeline appends to
+ * Reads files of answers, once each even where several patterns name them, to the size it has now, so that what the same pipeline appends to
  * them is not seen. A missing file is an empty one, with a warning.
  *
  * @param patterns a file or a quoted glob each
@@ -49,9 +51,16 @@ export async function readCompleted(
   for (const pattern of patterns) {
     const files = await expandGlob(pattern)
     if (files.length === 0) reader.missing(pattern)
-    for (const file of files) await reader.read(file)
+    for (const file of files) {
+      if (file === pattern || !isRemovedFile(file)) await reader.read(file)
+    }
   }
   return { counts: reader.counts, exitCode: reader.counts.unusable > 0 ? EXIT.data : EXIT.ok }
+}
+
+/** What repair-truncated took out of a file lies beside it, and a glob of answers finds it too. */
+function isRemovedFile(file: string): boolean {
+  return file.endsWith('.removed.jsonl')
 }
 
 class CompletedReader {
@@ -67,6 +76,8 @@ class CompletedReader {
   #context: Context
   #options: CompletedOptions
   #judge = new LineJudge(RECORD_POLICY)
+  /** Device and inode of the files that were read. */
+  #read = new Set<string>()
   #wholeLines = 0
   #usable = 0
 
@@ -85,6 +96,8 @@ class CompletedReader {
       this.missing(file)
     })
     if (input === undefined) return
+    if (this.#isKnown(input)) return input.close()
+    this.#options.onFile?.(file)
     this.counts.files++
     this.#wholeLines = this.#usable = 0
     let line = 1
@@ -101,6 +114,13 @@ class CompletedReader {
         place: { file },
       })
     }
+  }
+
+  #isKnown({ stats }: Input): boolean {
+    const identity = `${stats.dev}:${stats.ino}`
+    const isKnown = stats.isFile() && this.#read.has(identity)
+    this.#read.add(identity)
+    return isKnown
   }
 
   #block(file: string, block: LineBlock, firstLine: number): number {

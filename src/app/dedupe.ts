@@ -1,10 +1,11 @@
 import type { Context } from '../cli/command.ts'
 import { CompletedIndex } from '../core/completed-index.ts'
 import type { ValueRange } from '../core/field.ts'
-import { KeyRule, keyText } from '../core/key.ts'
+import { KeyRule, keyText, lineKey } from '../core/key.ts'
 import { contentHash, fingerprintOf, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
+import { isInShard, type Shard } from '../core/shard.ts'
 import { EXIT, type Place, usageError } from '../core/tool-error.ts'
 import { FdSink } from '../files/fd-sink.ts'
 import type { Input } from '../files/input.ts'
@@ -19,9 +20,10 @@ import {
   SHARED_BLOCKS,
 } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
+import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
 import { writeStats } from './stats.ts'
 
-export interface DedupeOptions {
+export interface DedupeOptions extends ShardChoice {
   completed: string[]
   key: string | undefined
   multiset: boolean
@@ -41,14 +43,17 @@ export async function dedupe(
   if (options.completed.length === 0) {
     throw usageError('name the file of answers with --completed FILE (it need not exist yet)')
   }
+  const { shard, names } = resolveShard(context, options, { stats: options.stats })
   const rule = new KeyRule(options.key)
   const index = new CompletedIndex(options.multiset)
   const { counts: completed, exitCode } = await readCompleted(context, options.completed, {
     rule,
     redo: new Set(options.redo),
-    onAnswer: (fingerprint) => index.complete(fingerprint),
+    onAnswer: (fingerprint) => {
+      if (isInShard(shard, fingerprint)) index.complete(fingerprint)
+    },
   })
-  const filter = new DedupeFilter(context, rule, index)
+  const filter = new DedupeFilter(context, rule, index, shard)
   const usesThread = (input: Input): boolean =>
     options.readSize === undefined && isWorthAThread(input)
   let worst: number = exitCode
@@ -64,9 +69,10 @@ export async function dedupe(
     )
     worst = Math.max(worst, met, filter.verdict())
   } finally {
-    await writeStats(context, options.stats, { ...filter.counts, completed_files: completed })
+    await writeStats(context, names.stats, { ...filter.counts, completed_files: completed })
   }
-  summarise(context, filter.counts, completed, options.redo)
+  summarise(context, filter.counts, completed, options)
+  if (filter.counts.passed === 0) noteIdle(context, shard, 'no record of it is left')
   return worst
 }
 
@@ -76,6 +82,7 @@ interface DedupeCounts {
   completed: number
   repeated: number
   invalid: number
+  other_shards: number
   blank: number
 }
 
@@ -86,6 +93,7 @@ class DedupeFilter {
     completed: 0,
     repeated: 0,
     invalid: 0,
+    other_shards: 0,
     blank: 0,
   }
   #context: Context
@@ -93,13 +101,15 @@ class DedupeFilter {
   #index: CompletedIndex
   #judge = new LineJudge(RECORD_POLICY)
   #out: FdSink
+  #shard: Shard | undefined
   #conflicts = 0
   #fingerprint = new Int32Array(4)
 
-  constructor(context: Context, rule: KeyRule, index: CompletedIndex) {
+  constructor(context: Context, rule: KeyRule, index: CompletedIndex, shard: Shard | undefined) {
     this.#context = context
     this.#rule = rule
     this.#index = index
+    this.#shard = shard
     this.#out = new FdSink(context.stdout.fd, '<stdout>')
   }
 
@@ -138,8 +148,7 @@ class DedupeFilter {
     let start = 0
     for (let row = 0; row < table.length; row += KEY_COLUMNS, line++) {
       for (let word = 0; word < 4; word++) fingerprint[word] = table[row + 1 + word]!
-      const pass = this.#verdictOn(fingerprint, table[row + 5]!)
-      if (this.#index.conflict) this.#conflict(bytes, start, { file, line })
+      const pass = this.#verdictOn(fingerprint, table[row + 5]!, bytes, start, { file, line })
       const next = table[row]!
       if (!pass) {
         this.#out.add(bytes, keptFrom, start)
@@ -183,6 +192,7 @@ class DedupeFilter {
       return false
     }
     this.counts.records++
+    if (this.#isOfOther(this.#rule.fingerprintOfText(lineKey(bytes, start, end)))) return false
     this.counts.invalid++
     const message = `not passed on: ${problemText(code, bytes, at, end)}`
     this.#context.report.error(message, code, { ...place, column: at - start + 1 })
@@ -191,17 +201,30 @@ class DedupeFilter {
 
   #passes(bytes: Buffer, range: ValueRange, place: Place): boolean {
     const fingerprint = fingerprintOf(this.#judge, this.#rule, bytes, range)
-    const pass = this.#verdictOn(fingerprint, contentHash(bytes, range))
-    if (this.#index.conflict) this.#conflict(bytes, range.start, place)
-    return pass
+    return this.#verdictOn(fingerprint, contentHash(bytes, range), bytes, range.start, place)
   }
 
-  #verdictOn(fingerprint: Int32Array, content: number): boolean {
+  #verdictOn(
+    fingerprint: Int32Array,
+    content: number,
+    bytes: Buffer,
+    start: number,
+    place: Place,
+  ): boolean {
     this.counts.records++
+    if (this.#isOfOther(fingerprint)) return false
     const verdict = this.#index.judge(fingerprint, content)
+    if (this.#index.conflict) this.#conflict(bytes, start, place)
     if (verdict === 'pass') this.counts.passed++
     else this.counts[verdict]++
     return verdict === 'pass'
+  }
+
+  /** Counts what another task does. */
+  #isOfOther(fingerprint: Int32Array): boolean {
+    if (isInShard(this.#shard, fingerprint)) return false
+    this.counts.other_shards++
+    return true
   }
 
   #conflict(bytes: Buffer, start: number, place: Place): void {
@@ -226,7 +249,7 @@ function summarise(
   context: Context,
   counts: DedupeCounts,
   completed: CompletedCounts,
-  redo: readonly string[],
+  { redo, shard }: DedupeOptions,
 ): void {
   const { report } = context
   for (const word of ['length', 'content_filter', 'empty'] as const) {
@@ -241,9 +264,10 @@ function summarise(
       `${counts.repeated} records repeat a key and were not passed on (--multiset does)`,
     )
   }
+  const others = shard === undefined ? '' : `, ${counts.other_shards} of other shards`
   report.note(
     `${counts.records} records: ${counts.passed} passed on, ${counts.completed} completed, ` +
-      `${counts.repeated} repeated, ${counts.invalid} invalid`,
+      `${counts.repeated} repeated, ${counts.invalid} invalid${others}`,
   )
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Interrupt } from './interrupt.ts'
-import { flag, type OptionTable, type OptionValues, size, text } from './option.ts'
+import { count, flag, type OptionTable, type OptionValues, shard, size, text } from './option.ts'
 import type { Reporter } from './reporter.ts'
 
 /** What a run gets from the outside. Tests give other streams, another clock, other dice. */
@@ -81,3 +81,25 @@ export const readOptions = {
     describe: 'Read at most this much at a time (the result is the same)',
   }),
 } as const
+
+/** Options of the binaries that can do one part of a run, beside others on other machines. */
+export const shardOptions = {
+  shard: shard({
+    group: 'Shards',
+    describe:
+      'Only the records whose key hashes to K of N, K from 0; auto: as the scheduler numbers this task',
+  }),
+  shards: count({
+    group: 'Shards',
+    otherwise: undefined,
+    min: 1,
+    describe: "With auto: there are N shards, and the scheduler's number of this task is K",
+  }),
+} as const
+
+/** What the help text of these binaries says of them. */
+export const shardNotes = `--shard: K is the first 32 bits of MurmurHash3 x86_128 (seed 0) of the key's text, modulo N; a line
+that is no JSON goes by the hash of the line, so that N tasks name it once. auto reads Slurm's
+SLURM_ARRAY_TASK_ID with _MIN, _MAX, _STEP and _COUNT; with --shards N the task's id is K, as
+Kubernetes' JOB_COMPLETION_INDEX is, and GNU parallel's PARALLEL_SEQ - 1. {shard} in the names of
+files that are written stands for K.`

@@ -22,6 +22,7 @@ export async function main(command: Command, url: string): Promise<void> {
   process.stderr.on('error', () => {})
   const interrupt = new Interrupt()
   const ignoresHup = isUnderNohup()
+  interrupt.noteUsr1()
   for (const signal of Object.keys(SIGNAL_EXIT) as SignalName[]) {
     process.on(signal, () => {
       if (signal !== 'SIGHUP' || !ignoresHup) interrupt.raise(signal)

@@ -1,4 +1,5 @@
 import { parseCount, parseDuration, parseNumber, parseShare, parseSize } from '../core/quantity.ts'
+import { parseShard, type Shard } from '../core/shard.ts'
 import { usageError } from '../core/tool-error.ts'
 
 /** One option of a command: how it is spelt, what it takes, and what it becomes. */
@@ -82,6 +83,24 @@ export function choice<const T extends string>(
       const value = values.at(-1) ?? words.otherwise
       if (!words.choices.includes(value as T)) throw notOneOf(name, value, words.choices)
       return value as T
+    },
+  }
+}
+
+/** Which part of the records is meant: `K/N`, or `auto` for what the scheduler says. */
+export function shard(words: Words): Option<Shard | 'auto' | undefined> {
+  return {
+    metavar: 'K/N|auto',
+    ...words,
+    read(values, name) {
+      const value = values.at(-1)
+      if (value === undefined || value === 'auto') return value
+      const parsed = parseShard(value)
+      if (parsed === undefined) {
+        const expected = 'auto, or K/N with K from 0 to N - 1, such as 0/8'
+        throw usageError(`${name} takes ${expected}, not '${value}'`)
+      }
+      return parsed
     },
   }
 }

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { ioError, ToolError } from '../core/tool-error.ts'
+import { retryStaleSync } from './stale.ts'
 
 /** A file descriptor that answers are written to. */
 export interface AppendTarget {
@@ -7,6 +8,8 @@ export interface AppendTarget {
   name: string
   /** A regular file, as against a pipe or a device. */
   regular: boolean
+  /** Opens a file again by its name; undefined of what has none. */
+  reopen?: () => number
   close(): void
 }
 
@@ -17,10 +20,25 @@ export interface AppendTarget {
  */
 export function openAppend(file: string, overwrite: boolean): AppendTarget {
   try {
-    const fd = openSync(file, overwrite ? 'w' : 'a')
-    return { fd, name: file, regular: fstatSync(fd).isFile(), close: () => closeSync(fd) }
+    let fd = retryStaleSync(() => openSync(file, overwrite ? 'w' : 'a'))
+    const reopen = (): number => {
+      const stale = fd
+      fd = openSync(file, 'a')
+      closeQuietly(stale)
+      return fd
+    }
+    const regular = fstatSync(fd).isFile()
+    return { fd, name: file, regular, reopen, close: () => closeSync(fd) }
   } catch (error) {
     throw ioError(error, file, 'write')
+  }
+}
+
+function closeQuietly(fd: number): void {
+  try {
+    closeSync(fd)
+  } catch {
+    // A stale handle says so once more.
   }
 }
 

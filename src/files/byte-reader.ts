@@ -1,31 +1,53 @@
-import { read as readFd } from 'node:fs'
+import { close as closeFd, read as readFd } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { ByteReader } from '../core/byte-reader.ts'
+import { errnoOf } from '../core/tool-error.ts'
 
 /**
  * Reads a file descriptor from where it stands (or from `position`), on a thread of libuv's pool, so
  * that the next block is read while this one is scanned.
  */
 export class FdReader implements ByteReader {
-  #fd: number
+  fd: number
   #position: number | null
   #left: number
+  #reopen: (() => Promise<number | undefined>) | undefined
 
   /**
    * @param position where to begin; null follows the descriptor's own offset, as standard input must
    * @param limit bytes to read at most: what another process appends meanwhile is not seen
+   * @param reopen gives another descriptor of the same file, where the handle of this one is stale
    */
-  constructor(fd: number, position: number | null, limit = Number.POSITIVE_INFINITY) {
-    this.#fd = fd
+  constructor(
+    fd: number,
+    position: number | null,
+    limit = Number.POSITIVE_INFINITY,
+    reopen?: () => Promise<number | undefined>,
+  ) {
+    this.fd = fd
     this.#position = position
     this.#left = limit
+    this.#reopen = reopen
   }
 
   read(into: Buffer, offset: number, length: number): Promise<number> {
     const wanted = Math.min(length, this.#left)
     if (wanted === 0) return Promise.resolve(0)
+    const reopen = this.#reopen
+    if (reopen === undefined) return this.#read(into, offset, wanted)
+    return this.#read(into, offset, wanted).catch(async (error: unknown) => {
+      if (errnoOf(error) !== 'ESTALE') throw error
+      const fd = await reopen()
+      if (fd === undefined) throw error
+      closeFd(this.fd, () => {})
+      this.fd = fd
+      return this.#read(into, offset, wanted)
+    })
+  }
+
+  #read(into: Buffer, offset: number, wanted: number): Promise<number> {
     return new Promise((resolve, reject) => {
-      readFd(this.#fd, into, offset, wanted, this.#position, (error, count) => {
+      readFd(this.fd, into, offset, wanted, this.#position, (error, count) => {
         if (error) return reject(error)
         this.#left -= count
         if (this.#position !== null) this.#position += count

@@ -6,6 +6,7 @@ import type { ByteReader } from '../core/byte-reader.ts'
 import { ioError, ToolError, usageError } from '../core/tool-error.ts'
 import { FdReader, PrefixedReader, StreamReader } from './byte-reader.ts'
 import { GzipReader } from './gzip-reader.ts'
+import { retryStale } from './stale.ts'
 import { ZstdReader } from './zstd-reader.ts'
 
 const openFd = promisify(open)
@@ -65,18 +66,38 @@ async function openStandardInput(stdin: StandardInput): Promise<Input> {
 
 async function openFile(path: string, whole: boolean): Promise<Input> {
   try {
-    const fd = await openFd(path, constants.O_RDONLY)
-    const stats = await statFd(fd)
+    const { fd, stats } = await openStat(path)
     if (stats.isDirectory()) {
       await closeFd(fd)
       throw notAFile(path)
     }
     const limit = whole && stats.isFile() ? stats.size : Number.POSITIVE_INFINITY
-    const reader = new FdReader(fd, stats.isFile() ? 0 : null, limit)
-    return await input(path, reader, stats, () => closeFd(fd))
+    if (!stats.isFile()) return await input(path, new FdReader(fd, null), stats, () => closeFd(fd))
+    const reader = new FdReader(fd, 0, limit, () => openAgain(path, stats))
+    return await input(path, reader, stats, () => closeFd(reader.fd))
   } catch (error) {
     throw ioError(error, path, 'read')
   }
+}
+
+function openStat(path: string): Promise<{ fd: number; stats: Stats }> {
+  return retryStale(async () => {
+    const fd = await openFd(path, constants.O_RDONLY)
+    try {
+      return { fd, stats: await statFd(fd) }
+    } catch (error) {
+      await closeFd(fd)
+      throw error
+    }
+  })
+}
+
+/** The same file by another handle; undefined where its name is another file's by now. */
+async function openAgain(path: string, { dev, ino }: Stats): Promise<number | undefined> {
+  const { fd, stats } = await openStat(path)
+  if (stats.dev === dev && stats.ino === ino) return fd
+  await closeFd(fd)
+  return undefined
 }
 
 /** Looks at the first bytes and puts a decompressor in between where they ask for one. */

@@ -19,6 +19,8 @@ export interface LineWriterOptions {
   clock: Clock
   /** A regular file: a full disk is waited out, and what is written is synced. */
   regular: boolean
+  /** Opens the file again where the server of its mount no longer knows the handle (ESTALE). */
+  reopen?: () => number
   /** Milliseconds between syncs. */
   syncEvery: number
   /** Told when the file cannot be written, with the reason, and with undefined when it can again. */
@@ -144,6 +146,7 @@ export class LineWriter {
         else if (this.#options.regular && PASSING.has(code) && !this.#abandoned) {
           this.#block(error, 'write')
           await pause(RETRY_EVERY)
+          if (code === 'ESTALE') this.#reopen()
         } else throw ioError(error, this.#name, 'write')
       }
     }
@@ -159,6 +162,14 @@ export class LineWriter {
   #unblock(doing: 'write' | 'sync'): void {
     if (!this.#blocked.delete(doing) || this.#blocked.size > 0) return
     this.#options.onBlocked(undefined)
+  }
+
+  #reopen(): void {
+    try {
+      this.#fd = this.#options.reopen?.() ?? this.#fd
+    } catch {
+      // The next try may find the server back.
+    }
   }
 
   /** Begins a sync unless one is under way; its error is that of the next write. */
@@ -180,6 +191,7 @@ export class LineWriter {
       await syncFd(this.#fd)
       this.#unblock('sync')
     } catch (error) {
+      if (errnoOf(error) === 'ESTALE') this.#reopen()
       if (PASSING.has(errnoOf(error) ?? '') && !this.#abandoned) {
         this.#dirty = true
         this.#block(error, 'sync')

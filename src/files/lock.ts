@@ -1,8 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   fstatSync,
+  linkSync,
   openSync,
   readFileSync,
+  readlinkSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -17,49 +21,86 @@ const TOUCH_EVERY = 5000
 const STALE_AFTER = 30_000
 const LOOK_EVERY = 1000
 
+/** What a lock says whose text is no holder: half written, or not ours at all. */
+const UNREADABLE = '(unreadable)'
+
 interface Holder {
   host: string
   pid: number
   since: string
+  /** Tells processes of one number apart: the boot and the PID namespace, where the system has them. */
+  space: string
+  /** Tells this lock from any other. */
+  token: string
+}
+
+/** How a lock is taken that somebody else seems to hold. */
+export interface LockOptions {
+  /** Locks are touched and watched by it. */
+  clock: Clock
+  /** Told when the watching of a lock begins. */
+  onWatch: (holder: string) => void
+  /** The scheduler says that the holder on another host is gone: take its lock without watching. */
+  takeOver?: boolean
 }
 
 /** The right to be the only writer of a file, as a file beside it: `FILE.lock`. */
 export class FileLock {
   readonly path: string
+  /** Told when another run has taken the lock: this one must not write any more. */
+  onLost: (error: ToolError) => void = () => {}
+  #file: string
+  #own: Holder
   #stopTouching: () => void
   #release: () => void
 
   /**
    * Takes the lock of `file`. A lock whose process on this host is dead is taken over at once, one
-   * of another host after watching its time stand still for 30 s.
+   * of another host after watching its time stand still for 30 s, or at once with `takeOver`. A
+   * living process of this host is never robbed.
    *
-   * @param onWatch told when that watching begins
+   * It relies on the exclusive creation of a file and on rename alone, which NFS, Lustre and FUSE
+   * mounts give; flock they may not.
+   *
    * @throws ToolError `locked`, naming the holder
    */
   static async take(
     file: string,
-    clock: Clock,
-    onWatch: (holder: string) => void,
+    { clock, onWatch, takeOver = false }: LockOptions,
   ): Promise<FileLock> {
     const path = `${file}.lock`
+    const own: Holder = {
+      host: hostname(),
+      pid: process.pid,
+      since: new Date().toISOString(),
+      space: processSpace(),
+      token: randomBytes(8).toString('hex'),
+    }
     for (;;) {
-      if (create(path)) return new FileLock(path, clock)
+      if (create(path, own)) return new FileLock(file, own, clock)
       const holder = read(path)
       if (holder === undefined) continue
-      if (holder.host === hostname()) {
+      // NFS sends a lost request again: what it then finds is the file that it has created.
+      if (isSame(holder, own)) return new FileLock(file, own, clock)
+      if (isOfThisSystem(holder)) {
         if (isAlive(holder.pid)) throw locked(file, holder)
-      } else {
+      } else if (!takeOver || holder.host === UNREADABLE) {
         onWatch(describe(holder))
-        if (await moves(path, clock)) throw locked(file, holder)
+        if (await moves(path, clock)) throw locked(file, read(path) ?? holder)
       }
       remove(path, holder)
     }
   }
 
-  constructor(path: string, clock: Clock) {
-    this.path = path
-    this.#stopTouching = clock.every(TOUCH_EVERY, () => touch(path))
-    this.#release = () => rmSync(path, { force: true })
+  private constructor(file: string, own: Holder, clock: Clock) {
+    this.path = `${file}.lock`
+    this.#file = file
+    this.#own = own
+    this.#stopTouching = clock.every(TOUCH_EVERY, () => this.#touch())
+    this.#release = () => {
+      const holder = read(this.path)
+      if (holder !== undefined && isSame(holder, own)) rmSync(this.path, { force: true })
+    }
     process.once('exit', this.#release)
   }
 
@@ -68,12 +109,24 @@ export class FileLock {
     process.off('exit', this.#release)
     this.#release()
   }
+
+  #touch(): void {
+    const holder = read(this.path)
+    if (holder === undefined) {
+      // Somebody has removed it, as the message of a second run says one can.
+      if (recreate(this.path, this.#own)) return
+    } else if (isSame(holder, this.#own) || holder.host === UNREADABLE) {
+      touch(this.path)
+      return
+    }
+    this.#stopTouching()
+    this.onLost(lost(this.#file, read(this.path)))
+  }
 }
 
-function create(path: string): boolean {
-  const holder: Holder = { host: hostname(), pid: process.pid, since: new Date().toISOString() }
+function create(path: string, own: Holder): boolean {
   try {
-    writeFileSync(path, `${JSON.stringify(holder)}\n`, { flag: 'wx' })
+    writeFileSync(path, `${JSON.stringify(own)}\n`, { flag: 'wx' })
     return true
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false
@@ -81,26 +134,76 @@ function create(path: string): boolean {
   }
 }
 
-/** The holder that a lock names; undefined where the lock has just gone. */
-function read(path: string): Holder | undefined {
+/** Creates the lock again; an error that may pass is none yet, the next touch tries again. */
+function recreate(path: string, own: Holder): boolean {
   try {
-    const { host, pid, since } = JSON.parse(readFileSync(path, 'utf8')) as Holder
-    return { host: String(host), pid: Number(pid), since: String(since) }
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined
-    // Half a lock: its writer died, or writes it at this moment. Watched like a foreign one.
-    return { host: '(unreadable)', pid: 0, since: '' }
+    return create(path, own)
+  } catch {
+    return true
   }
 }
 
-/** Removes a stale lock, unless somebody else has taken it over since. */
-function remove(path: string, holder: Holder): void {
-  const now = read(path)
-  if (now === undefined || now.host !== holder.host || now.pid !== holder.pid) return
+/** The holder that a lock names; undefined where the lock has just gone. */
+function read(path: string): Holder | undefined {
   try {
-    rmSync(path, { force: true })
+    const holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<Holder>
+    return {
+      host: String(holder.host),
+      pid: Number(holder.pid),
+      since: String(holder.since),
+      space: String(holder.space ?? ''),
+      token: String(holder.token ?? ''),
+    }
   } catch (error) {
-    throw ioError(error, path, 'remove the stale lock')
+    if (errnoOf(error) === 'ENOENT') return undefined
+    // Half a lock: its writer died, or writes it at this moment. Watched like a foreign one.
+    return { host: UNREADABLE, pid: 0, since: '', space: '', token: '' }
+  }
+}
+
+/**
+ * Removes a stale lock. It is taken aside first: of two runs that found it stale, one gets it, and
+ * the other one does not remove the lock that the first has made since.
+ */
+function remove(path: string, holder: Holder): void {
+  const aside = `${path}.${hostname()}.${process.pid}.stale`
+  try {
+    renameSync(path, aside)
+    const taken = read(aside)
+    if (taken !== undefined && !isSame(taken, holder)) giveBack(aside, path)
+    rmSync(aside, { force: true })
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw ioError(error, path, 'remove the stale lock')
+  }
+}
+
+function giveBack(aside: string, path: string): void {
+  try {
+    linkSync(aside, path)
+  } catch (error) {
+    // No links on this file system.
+    if (errnoOf(error) !== 'EEXIST') renameSync(aside, path)
+  }
+}
+
+function isSame(a: Holder, b: Holder): boolean {
+  return a.host === b.host && a.pid === b.pid && a.since === b.since && a.token === b.token
+}
+
+/**
+ * Whether the holder's process number can be looked up here. A container that is started again may
+ * have the host name of the one before, and the numbers of its processes.
+ */
+function isOfThisSystem({ host, space }: Holder): boolean {
+  return host === hostname() && (space === '' || space === processSpace())
+}
+
+function processSpace(): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    return `${boot} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    return ''
   }
 }
 
@@ -146,8 +249,16 @@ function touch(path: string): void {
 }
 
 function locked(file: string, holder: Holder): ToolError {
-  const message = `another run writes this file: ${describe(holder)}; if it is gone for sure, remove ${file}.lock`
+  const message =
+    `another run writes this file: ${describe(holder)}; if it is gone for sure, remove ` +
+    `${file}.lock (fanout-complete --take-lock takes another host's)`
   return new ToolError('locked', message, { place: { file } })
+}
+
+function lost(file: string, holder: Holder | undefined): ToolError {
+  const by = holder === undefined ? 'another run' : describe(holder)
+  const message = `${by} has taken this file over: what was in flight is given up here`
+  return new ToolError('lock-lost', message, { place: { file } })
 }
 
 function describe({ host, pid, since }: Holder): string {

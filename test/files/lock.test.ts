@@ -10,21 +10,18 @@ import { expandGlob } from '../../src/files/glob.ts'
 import { FileLock } from '../../src/files/lock.ts'
 import { newFolder } from '../support/run.ts'
 
-const never = (): void => assert.fail('nothing is to be watched')
+const never = { clock: systemClock(), onWatch: (): void => assert.fail('nothing is to be watched') }
 
 describe('the lock', () => {
   test('is beside the file, names its holder, and is gone when released', async () => {
     const file = join(newFolder(), 'out')
-    const lock = await FileLock.take(file, systemClock(), never)
+    const lock = await FileLock.take(file, never)
     const holder = JSON.parse(readFileSync(`${file}.lock`, 'utf8')) as { host: string; pid: number }
     assert.deepEqual([holder.host, holder.pid], [hostname(), process.pid])
-    await assert.rejects(
-      FileLock.take(file, systemClock(), never),
-      /another run writes this file: process \d+/,
-    )
+    await assert.rejects(FileLock.take(file, never), /another run writes this file: process \d+/)
     lock.release()
     assert.ok(!existsSync(`${file}.lock`))
-    const again = await FileLock.take(file, systemClock(), never)
+    const again = await FileLock.take(file, never)
     again.release()
   })
 
@@ -33,15 +30,12 @@ describe('the lock', () => {
     const child = spawn(process.execPath, ['-e', ''])
     await once(child, 'exit')
     writeFileSync(`${file}.lock`, JSON.stringify({ host: hostname(), pid: child.pid, since: 'x' }))
-    const lock = await FileLock.take(file, systemClock(), never)
+    const lock = await FileLock.take(file, never)
     lock.release()
   })
 
   test('cannot be taken where there is no folder', async () => {
-    await assert.rejects(
-      FileLock.take(join(newFolder(), 'no', 'out'), systemClock(), never),
-      /cannot write/,
-    )
+    await assert.rejects(FileLock.take(join(newFolder(), 'no', 'out'), never), /cannot write/)
   })
 })
 

@@ -1,5 +1,7 @@
 import { ByteBuilder } from '../../core/byte-builder.ts'
+import { stringText } from '../../core/json-string.ts'
 import { RowHash } from '../../core/row-hash.ts'
+import { type Shard, shardOfBytes } from '../../core/shard.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { HashOrder } from '../../files/hash-order.ts'
 import type { ExtractOptions } from './options.ts'
@@ -20,12 +22,14 @@ interface LeftOut {
   limit: number
 }
 
-/** Chooses among the prompts (--sample, --shuffle, --skip, --limit) and writes them (--samples). */
+/** Chooses among the prompts (--sample, --shuffle, --skip, --limit) and writes them (--samples, --shard). */
 export class Emitter {
   readonly leftOut: LeftOut = { empty: 0, too_long: 0, sample: 0, skip: 0, limit: 0 }
   /** Prompts that were passed on, and the records that they became. */
   prompts = 0
   records = 0
+  /** Records that the tasks of other shards write. */
+  otherShards = 0
   /** Where a record is drafted: in the output itself, where nothing more is to be done to it. */
   readonly draft: ByteBuilder
   #options: ExtractOptions
@@ -40,9 +44,11 @@ export class Emitter {
   #order: HashOrder | undefined
   #waiting = new ByteBuilder()
   #ordered = 0
+  #shard: Shard | undefined
 
-  constructor(options: ExtractOptions, fd: number) {
+  constructor(options: ExtractOptions, fd: number, shard: Shard | undefined) {
     this.#options = options
+    this.#shard = shard
     this.#fd = fd
     const { sample, shuffle, skip, limit, seed, samples } = options
     if (sample !== undefined) this.#sampling = new RowHash('sample', seed ?? '')
@@ -86,7 +92,7 @@ export class Emitter {
     } else if (this.#skips()) this.drop()
     else {
       this.prompts++
-      this.records++
+      this.#count(this.#begun, idEnd)
     }
   }
 
@@ -138,14 +144,35 @@ export class Emitter {
   #choose(bytes: Buffer, idStart: number, idEnd: number, end: number): void {
     if (this.#skips()) return
     const { samples } = this.#options
+    const out = this.#out
     this.prompts++
-    this.records += samples
     for (let sample = 0; sample < samples; sample++) {
-      this.#out.append(HEAD)
-      if (samples === 1) this.#out.append(bytes, idStart, idEnd)
-      else appendSampleId(this.#out, bytes, idStart, idEnd, sample)
-      this.#out.append(bytes, idEnd, end)
+      const begun = out.length
+      out.append(HEAD)
+      if (samples === 1) out.append(bytes, idStart, idEnd)
+      else appendSampleId(out, bytes, idStart, idEnd, sample)
+      if (this.#count(begun, out.length)) out.append(bytes, idEnd, end)
     }
+  }
+
+  /** Counts the record that begins in the output; takes it back where it is another shard's. */
+  #count(begun: number, idEnd: number): boolean {
+    const out = this.#out
+    const isOwn = this.#shard === undefined || this.#isOfShard(begun + HEAD.length, idEnd)
+    if (isOwn) this.records++
+    else {
+      this.otherShards++
+      out.length = begun
+    }
+    return isOwn
+  }
+
+  #isOfShard(idStart: number, idEnd: number): boolean {
+    const { bytes } = this.#out
+    const { index, count } = this.#shard!
+    const isText = bytes[idStart] === 0x22
+    const id = isText ? stringText(bytes, idStart, idEnd) : { bytes, start: idStart, end: idEnd }
+    return shardOfBytes(id, count) === index
   }
 
   #skips(): boolean {

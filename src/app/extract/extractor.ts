@@ -5,6 +5,7 @@ import type { JsonScanner } from '../../core/json-scan.ts'
 import { PromptWriter } from '../../core/prompt-record.ts'
 import { memberNames, PROMPT_FIELDS, type Prompt, PromptFinder } from '../../core/prompt-shape.ts'
 import { RowProblem, type RowProblemCode } from '../../core/row-problem.ts'
+import type { Shard } from '../../core/shard.ts'
 import { Emitter } from './emitter.ts'
 import { noShape } from './no-shape.ts'
 import type { ExtractOptions } from './options.ts'
@@ -42,11 +43,11 @@ export class Extractor implements RowHandler {
   #held: Held[] = []
   #names: string[] = []
 
-  constructor(context: Context, options: ExtractOptions) {
+  constructor(context: Context, options: ExtractOptions, shard: Shard | undefined) {
     this.#options = options
-    this.report = new RowReport(context, options.rejects)
+    this.report = new RowReport(context, options.rejects, shard)
     this.#ids = new RecordIds(options.key, options.pathIds)
-    this.emitter = new Emitter(options, context.stdout.fd)
+    this.emitter = new Emitter(options, context.stdout.fd, shard)
     this.#out = this.emitter.draft
     this.#writer = new PromptWriter(options.turns, this.#out, options.maxPromptChars !== undefined)
     this.#promptField =

@@ -1,7 +1,8 @@
 import type { TurnMode } from '../../core/prompt-record.ts'
+import type { ShardChoice } from '../shard.ts'
 
 /** The options of extract-prompts. */
-export interface ExtractOptions {
+export interface ExtractOptions extends ShardChoice {
   turns: TurnMode
   promptField: string | undefined
   key: string | undefined

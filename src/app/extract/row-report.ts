@@ -1,5 +1,7 @@
 import type { Context } from '../../cli/command.ts'
+import { lineKey } from '../../core/key.ts'
 import type { RemovedPiece } from '../../core/removed-piece.ts'
+import { type Shard, shardOfText } from '../../core/shard.ts'
 import { RemovedFile } from '../../files/removed-file.ts'
 import type { RowPlace } from './row-handler.ts'
 
@@ -12,14 +14,18 @@ export class RowReport {
   readonly counts: Record<string, number> = {}
   /** Problems that are no row's. */
   fileProblems = 0
+  /** Rows that cannot be used and that the tasks of other shards name. */
+  otherShards = 0
   #context: Context
   #rejects: RemovedFile | undefined
   #pieces: RemovedPiece[] = []
   #file = ''
   #named: Record<string, number> = {}
+  #shard: Shard | undefined
 
-  constructor(context: Context, rejects: string | undefined) {
+  constructor(context: Context, rejects: string | undefined, shard: Shard | undefined) {
     this.#context = context
+    this.#shard = shard
     this.#rejects = rejects === undefined ? undefined : new RemovedFile(rejects)
   }
 
@@ -31,6 +37,10 @@ export class RowReport {
     bytes: Buffer | undefined,
     rows = 1,
   ): void {
+    if (bytes !== undefined && !this.#isOwn(bytes)) {
+      this.otherShards += rows
+      return
+    }
     this.counts[code] = (this.counts[code] ?? 0) + rows
     const { file, row, offset } = place
     if (this.#file !== file) this.#begin(file)
@@ -64,6 +74,11 @@ export class RowReport {
 
   get rejected(): number {
     return Object.values(this.counts).reduce((sum, count) => sum + count, 0)
+  }
+
+  #isOwn(row: Buffer): boolean {
+    if (this.#shard === undefined) return true
+    return shardOfText(lineKey(row, 0, row.length), this.#shard.count) === this.#shard.index
   }
 
   #begin(file: string): void {

@@ -5,6 +5,7 @@ import { EXIT, usageError } from '../../core/tool-error.ts'
 import { STDIN_NAME } from '../../files/input.ts'
 import { reportTrouble } from '../inputs.ts'
 import { operandFiles } from '../operand-files.ts'
+import { noteIdle, resolveShard } from '../shard.ts'
 import { writeStats } from '../stats.ts'
 import { CounterLine } from './counter-line.ts'
 import { Extractor } from './extractor.ts'
@@ -18,12 +19,15 @@ const WRITTEN = new Set(['id', 'custom_id', 'messages', 'turns', 'prompt', 'body
 /** The program of extract-prompts: rows of data sets in, records for fanout-complete out. */
 export async function extract(
   context: Context,
-  options: ExtractOptions,
+  given: ExtractOptions,
   operands: string[],
 ): Promise<number> {
-  checkOptions(options)
+  checkOptions(given)
+  const { rejects, stats } = given
+  const { shard, names } = resolveShard(context, given, { rejects, stats })
+  const options = { ...given, ...names }
   const files = await operandFiles(operands)
-  const extractor = new Extractor(context, options)
+  const extractor = new Extractor(context, options, shard)
   const { emitter, report } = extractor
   const line = new CounterLine(
     context,
@@ -43,6 +47,7 @@ export async function extract(
     await writeStats(context, options.stats, countsOf(extractor))
   }
   context.report.note(summary(extractor))
+  if (emitter.records === 0) noteIdle(context, shard, 'it has no prompt')
   const flawed = report.rejected > 0 || report.fileProblems > 0
   return Math.max(worst, flawed ? EXIT.data : EXIT.ok)
 }
@@ -95,14 +100,16 @@ function columnsFor({ promptField, key, keep }: ExtractOptions): ColumnWish {
 }
 
 function countsOf({ rows, blankLines, report, emitter }: Extractor): object {
+  const leftOut = { ...emitter.leftOut, other_shards: report.otherShards }
   return {
     rows,
     prompts: emitter.prompts,
     rejected: report.rejected,
-    left_out: Object.values(emitter.leftOut).reduce((sum, count) => sum + count, 0),
+    left_out: Object.values(leftOut).reduce((sum, count) => sum + count, 0),
     records: emitter.records,
+    other_shards: emitter.otherShards,
     rejected_by_reason: report.counts,
-    left_out_by_reason: emitter.leftOut,
+    left_out_by_reason: leftOut,
     file_problems: report.fileProblems,
     blank_lines: blankLines,
   }
@@ -112,6 +119,7 @@ function summary({ rows, report, emitter }: Extractor): string {
   const { leftOut, prompts, records } = emitter
   const parts = [`${prompts} prompts`]
   if (records !== prompts) parts.push(`${records} records`)
+  if (emitter.otherShards > 0) parts.push(`${emitter.otherShards} records of other shards`)
   parts.push(`${report.rejected} unusable`)
   for (const [why, count] of Object.entries(leftOut)) {
     if (count > 0) parts.push(`${count} left out (${why.replace('_', ' ')})`)

@@ -3,7 +3,7 @@ import { Histogram } from '../../core/histogram.ts'
 
 /** The counts of a run; `--stats` writes them, progress shows them. */
 export class Accounting {
-  /** records = answered + failed + skipped + left, at the end. */
+  /** records = answered + failed + skipped + left + otherShards, at the end. */
   records = 0
   answered = 0
   failed = 0
@@ -11,6 +11,8 @@ export class Accounting {
   skipped = 0
   /** Neither answered nor failed when the run was stopped. */
   left = 0
+  /** Of the shards of other tasks (--shard). */
+  otherShards = 0
   /** Answers with finish_reason length, and with content_filter. */
   cutByLength = 0
   filtered = 0
@@ -49,6 +51,7 @@ export class Accounting {
       failed: this.failed,
       skipped: this.skipped,
       left: this.left,
+      other_shards: this.otherShards,
       finish: { length: this.cutByLength, content_filter: this.filtered, empty: this.empty },
       failed_by_code: this.failedByCode,
       retries: this.retries,

@@ -1,7 +1,8 @@
 import type { Endpoint } from '../../core/request.ts'
+import type { ShardChoice } from '../shard.ts'
 
 /** What the options of fanout-complete become; durations in milliseconds of server time. */
-export interface FanoutOptions {
+export interface FanoutOptions extends ShardChoice {
   url: string[]
   model: string | undefined
   apiKeyFile: string | undefined
@@ -38,10 +39,13 @@ export interface FanoutOptions {
   timeout: number
   maxOutage: number
   drain: number
+  drainOn: 'none' | 'USR1' | 'USR2'
   clockSpeed: number
 
   output: string | undefined
   resume: boolean
+  completed: string[]
+  takeLock: boolean
   overwrite: boolean
   onChanged: 'stop' | 'keep' | 'redo'
   sync: number

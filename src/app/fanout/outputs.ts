@@ -2,6 +2,7 @@ import { fstatSync, statSync } from 'node:fs'
 import type { Context } from '../../cli/command.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { KeyRule } from '../../core/key.ts'
+import type { Shard } from '../../core/shard.ts'
 import { ToolError, usageError } from '../../core/tool-error.ts'
 import { type AppendTarget, openAppend, standardOutput } from '../../files/append-target.ts'
 import { LineWriter } from '../../files/line-writer.ts'
@@ -21,6 +22,8 @@ export interface Outputs {
   exitCode: number
   /** Told why the answers cannot be written at the moment; undefined when they can again. */
   onBlocked: (reason: string | undefined) => void
+  /** Told that another run writes the file now. */
+  onLockLost: (error: Error) => void
   close(): Promise<void>
 }
 
@@ -36,8 +39,9 @@ export async function openOutputs(
   operands: readonly string[],
   clock: Clock,
   rule: KeyRule,
+  shard: Shard | undefined,
 ): Promise<Outputs> {
-  const { output, failures } = options
+  const { output, failures, takeLock } = options
   refuseContradiction(options)
   for (const file of [output, failures]) {
     if (file !== undefined) refuseInput(file, operands, context.stdin.fd)
@@ -46,10 +50,11 @@ export async function openOutputs(
     throw usageError('--output and --failures name the same file')
   }
   const lock =
-    output !== undefined && mayBeLocked(output) ? await takeLock(context, output, clock) : undefined
+    output !== undefined && mayBeLocked(output)
+      ? await lockOf(context, output, clock, takeLock)
+      : undefined
   try {
-    const answered =
-      output === undefined ? undefined : await prepare(context, options, output, rule)
+    const answered = await prepare(context, options, new Answered(rule, shard))
     const target =
       output === undefined
         ? standardOutput(context.stdout.fd)
@@ -68,6 +73,7 @@ class OpenOutputs implements Outputs {
   readonly failures: LineWriter | undefined
   readonly answered: Answered | undefined
   onBlocked: (reason: string | undefined) => void = () => {}
+  onLockLost: (error: Error) => void = () => {}
   #targets: AppendTarget[]
   #lock: FileLock | undefined
 
@@ -79,10 +85,11 @@ class OpenOutputs implements Outputs {
     answered: Answered | undefined,
     lock: FileLock | undefined,
   ) {
-    const writer = ({ fd, name, regular }: AppendTarget): LineWriter =>
+    const writer = ({ fd, name, regular, reopen }: AppendTarget): LineWriter =>
       new LineWriter(fd, name, {
         clock,
         regular,
+        ...(reopen && { reopen }),
         syncEvery,
         onBlocked: (reason) => this.onBlocked(reason),
       })
@@ -91,6 +98,7 @@ class OpenOutputs implements Outputs {
     this.answered = answered
     this.#targets = failures === undefined ? [target] : [target, failures]
     this.#lock = lock
+    if (lock !== undefined) lock.onLost = (error) => this.onLockLost(error)
   }
 
   get exitCode(): number {
@@ -108,37 +116,49 @@ class OpenOutputs implements Outputs {
   }
 }
 
-function takeLock(context: Context, output: string, clock: Clock): Promise<FileLock> {
-  return FileLock.take(output, clock, (holder) => {
+function lockOf(
+  context: Context,
+  output: string,
+  clock: Clock,
+  takeOver: boolean,
+): Promise<FileLock> {
+  const onWatch = (holder: string): void =>
     context.report.warning(
-      `${output}.lock is held by ${holder}: watching for 30 s whether it lives`,
+      `${output}.lock is held by ${holder}: watching for 30 s whether it lives (--take-lock does not)`,
     )
-  })
+  return FileLock.take(output, { clock, onWatch, takeOver })
 }
 
-/** Mends the torn tail of a file that is resumed, and reads what is answered in it. */
+/** Mends the torn tail of a file that is resumed, and reads what is answered in it and elsewhere. */
 async function prepare(
   context: Context,
-  options: FanoutOptions,
-  output: string,
-  rule: KeyRule,
+  { output, overwrite, resume, completed }: FanoutOptions,
+  answered: Answered,
 ): Promise<Answered | undefined> {
-  if (!isFilled(output) || options.overwrite) return undefined
-  if (!options.resume) {
-    throw new ToolError(
-      'exists',
-      'the file exists: --resume goes on with it, --overwrite begins anew',
-      { place: { file: output } },
-    )
+  const isResumed = output !== undefined && isFilled(output) && !overwrite
+  if (isResumed) {
+    if (!resume) {
+      throw new ToolError(
+        'exists',
+        'the file exists: --resume goes on with it, --overwrite begins anew',
+        { place: { file: output } },
+      )
+    }
+    await mendTail(context, output)
   }
-  await mendTail(context, output)
-  const answered = new Answered(rule)
-  await answered.read(context, [output])
+  const files = isResumed ? [output, ...completed] : completed
+  if (files.length === 0) return undefined
+  await answered.read(context, files)
   return answered
 }
 
-function refuseContradiction({ output, resume, overwrite }: FanoutOptions): void {
+function refuseContradiction(options: FanoutOptions): void {
+  const { output, resume, overwrite, completed, takeLock } = options
   if (resume && overwrite) throw usageError('--resume and --overwrite exclude each other')
+  if (overwrite && completed.length > 0) {
+    throw usageError('--completed and --overwrite exclude each other')
+  }
+  if (takeLock && output === undefined) throw usageError('--take-lock needs -o FILE')
   if (output !== undefined || !(resume || overwrite)) return
   throw usageError(
     `${resume ? '--resume' : '--overwrite'} needs -o FILE; in a pipeline dedupe-completed passes on ` +

@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Failure } from '../../core/failure.ts'
 import { type FailedRecord, failureLine } from '../../core/output-record.ts'
 import { type InputRecord, RecordError } from '../../core/record.ts'
+import { type Shard, shardOfText } from '../../core/shard.ts'
 import { ToolError } from '../../core/tool-error.ts'
 import { type Accounting, increment } from './accounting.ts'
 import type { Completer, Completion } from './completer.ts'
@@ -22,6 +23,7 @@ export interface HandlerParts {
   stop: Stop
   outputs: Outputs
   engine: Engine
+  shard: Shard | undefined
 }
 
 /** Takes each line of input to its end: answered, failed, skipped, or left where the run stops. */
@@ -51,6 +53,7 @@ export class RecordHandler {
         outputs.failures?.abandon()
       },
     )
+    outputs.onLockLost = (error) => stop.end(error)
     outputs.onBlocked = (reason) => this.#outputBlocked(reason)
   }
 
@@ -62,9 +65,13 @@ export class RecordHandler {
   /** Resolves when the line has come to its end and what is to be written is written. */
   async handle(entry: Entry): Promise<void> {
     if (entry.kind === 'blank') return
-    const { accounting, stop } = this.#parts
-    const index = this.#index++
+    const { accounting, stop, shard } = this.#parts
     accounting.records++
+    if (shard !== undefined && shardOfText(keyOf(entry), shard.count) !== shard.index) {
+      accounting.otherShards++
+      return
+    }
+    const index = this.#index++
     this.#open++
     try {
       const line = await this.#resultOf(entry)
@@ -202,17 +209,19 @@ export class RecordHandler {
 
   #isAnswered(record: InputRecord, completer: Completer): boolean {
     const { answered } = this.#parts.outputs
-    const state = answered?.state(record.key, () => completer.hash(record)) ?? 'open'
+    const { onChanged } = this.#options
+    const strict = onChanged === 'stop'
+    const state = answered?.state(record.key, () => completer.hash(record), strict) ?? 'open'
     if (state !== 'changed') return state === 'answered'
-    if (this.#options.onChanged === 'stop') {
+    if (strict) {
       throw new ToolError(
         'changed',
         `the answer to '${record.key}' that is there answers another request (another prompt, model ` +
           'or parameter): --on-changed keep keeps such answers, --on-changed redo asks again',
-        { place: { file: this.#options.output ?? '' } },
+        { place: { file: answered?.file ?? '' } },
       )
     }
-    return this.#options.onChanged === 'keep'
+    return onChanged === 'keep'
   }
 
   /** Counts an answer; a Failure where the options make one of it. */
@@ -247,7 +256,7 @@ export class RecordHandler {
   }
 
   #failureText({ idToken, failure, attempts }: FailedRecord): string {
-    const id = idToken.startsWith('"') ? String(JSON.parse(idToken)) : idToken
+    const id = tokenText(idToken)
     const attempt =
       attempts > 0 ? `attempt ${attempts} of ${Math.max(attempts, this.#tries(failure))}` : ''
     const inside = [failure.detail, attempt].filter((part) => part).join(', ')
@@ -278,4 +287,14 @@ export class RecordHandler {
 /** What an answer says as text; parts that are none count as nothing. */
 function textOf({ content }: Answer): string {
   return typeof content === 'string' ? content : content === null ? '' : JSON.stringify(content)
+}
+
+/** The key of an entry as text. */
+function keyOf(entry: Exclude<Entry, { kind: 'blank' }>): string {
+  if (entry.kind === 'record') return entry.record.key
+  return tokenText(entry.key)
+}
+
+function tokenText(token: string): string {
+  return token.startsWith('"') ? String(JSON.parse(token)) : token
 }

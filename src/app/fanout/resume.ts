@@ -2,6 +2,7 @@ import type { Context } from '../../cli/command.ts'
 import { findMember, stringAt } from '../../core/field.ts'
 import { FingerprintTable } from '../../core/fingerprint-table.ts'
 import type { KeyRule } from '../../core/key.ts'
+import { isInShard, type Shard } from '../../core/shard.ts'
 import { readCompleted } from '../completed-files.ts'
 
 const REQUEST_HASH = Buffer.from('request_hash')
@@ -9,12 +10,20 @@ const REQUEST_HASH = Buffer.from('request_hash')
 /** The answers that are there already: which keys, and to which question. */
 export class Answered {
   exitCode = 0
+  /** A file whose answer was to another question, for messages. */
+  file = ''
   #rule: KeyRule
-  /** Two words a key: the request hash, 0 where the answer has none. */
-  #table = new FingerprintTable(2)
+  #shard: Shard | undefined
+  /** Three words a key: the request hash, 0 where the answer has none, and the number of its file. */
+  #table = new FingerprintTable(3)
+  #files: string[] = []
+  /** Keys that several files answer, to different questions: the request hashes by file. */
+  #differing = new Map<string, Map<number, string>>()
 
-  constructor(rule: KeyRule) {
+  /** @param shard the only keys that are asked for */
+  constructor(rule: KeyRule, shard: Shard | undefined) {
     this.#rule = rule
+    this.#shard = shard
   }
 
   /** Reads files of answers by the rule of dedupe-completed. */
@@ -22,7 +31,9 @@ export class Answered {
     const { exitCode } = await readCompleted(context, files, {
       rule: this.#rule,
       redo: new Set(),
+      onFile: (file) => this.#files.push(file),
       onAnswer: (fingerprint, { scanner }, bytes, start) => {
+        if (!isInShard(this.#shard, fingerprint)) return
         scanner.again(start)
         const hash = stringAt(bytes, findMember(scanner, bytes, REQUEST_HASH))
         this.#note(fingerprint, hash)
@@ -35,23 +46,51 @@ export class Answered {
    * Whether a record is answered.
    *
    * @param key as text
+   * @param strict an answer to another question in any file counts, even beside the right one
    * @returns 'changed' where the answer is to another question
    */
-  state(key: string, hash: () => string): 'open' | 'answered' | 'changed' {
-    if (!this.#table.find(this.#rule.fingerprintOfText(key))) return 'open'
+  state(key: string, hash: () => string, strict: boolean): 'open' | 'answered' | 'changed' {
+    const fingerprint = this.#rule.fingerprintOfText(key)
+    if (!this.#table.find(fingerprint)) return 'open'
     const { array, at } = this.#table
     if (array[at] === 0 && array[at + 1] === 0) return 'answered'
-    const [high, low] = words(hash())
-    return array[at] === high && array[at + 1] === low ? 'answered' : 'changed'
+    const asked = hash()
+    const [high, low] = words(asked)
+    const matches = array[at] === high && array[at + 1] === low
+    if (!matches) this.file = this.#files[array[at + 2]!] ?? ''
+    if (this.#differing.size === 0) return matches ? 'answered' : 'changed'
+    const others = [...(this.#differing.get(fingerprint.join()) ?? [])]
+    const foreign = others.find(([, other]) => other !== asked)
+    if (strict && foreign !== undefined) {
+      this.file = this.#files[foreign[0]] ?? ''
+      return 'changed'
+    }
+    return matches || others.some(([, other]) => other === asked) ? 'answered' : 'changed'
   }
 
+  /** The last answer in a file counts for that file; another file's stands beside it. */
   #note(fingerprint: Int32Array, hash: string | undefined): void {
     const table = this.#table
-    if (!table.find(fingerprint)) table.insert(fingerprint)
+    const file = this.#files.length - 1
+    const isNew = !table.find(fingerprint)
+    if (isNew) table.insert(fingerprint)
     if (hash === undefined || !/^[0-9a-f]{16}$/.test(hash)) return
+    const { array, at } = table
     const [high, low] = words(hash)
-    table.array[table.at] = high
-    table.array[table.at + 1] = low
+    const differs = !isNew && (array[at] !== high || array[at + 1] !== low)
+    if (differs && array[at + 2] !== file) this.#differ(fingerprint, hash, file)
+    else {
+      array[at] = high
+      array[at + 1] = low
+      array[at + 2] = file
+    }
+  }
+
+  #differ(fingerprint: Int32Array, hash: string, file: number): void {
+    const key = fingerprint.join()
+    const others = this.#differing.get(key) ?? new Map<number, string>()
+    others.set(file, hash)
+    this.#differing.set(key, others)
   }
 }
 

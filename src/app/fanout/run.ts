@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import type { TextLine } from '../../streams/split-lines.ts'
 import { concurrentStage } from '../../streams/stage.ts'
+import { noteIdle, resolveShard } from '../shard.ts'
 import { writeStats } from '../stats.ts'
 import { Accounting } from './accounting.ts'
 import { Engine } from './engine.ts'
@@ -22,15 +23,18 @@ const WINDOW = 4
 /** The program of fanout-complete: lines in, records asked many at a time, answers out. */
 export async function fanout(
   context: Context,
-  options: FanoutOptions,
+  given: FanoutOptions,
   operands: string[],
 ): Promise<number> {
+  const { output, failures, stats } = given
+  const { shard, names } = resolveShard(context, given, { output, failures, stats })
+  const options = { ...given, ...names }
   const rules = recordRules(options)
   const parameters = requestParameters(options)
   const clock = context.clock(options.clockSpeed)
   const accounting = new Accounting()
   const stop = new Stop(context, clock, options.drain)
-  const outputs = await openOutputs(context, options, operands, clock, rules.key)
+  const outputs = await openOutputs(context, options, operands, clock, rules.key, shard)
   const engine = new Engine(context, options, {
     clock,
     accounting,
@@ -38,8 +42,10 @@ export async function fanout(
     parameters,
     outputWait: () => outputs.answers.waited,
   })
-  const handler = new RecordHandler(context, options, { clock, accounting, stop, outputs, engine })
+  const parts = { clock, accounting, stop, outputs, engine, shard }
+  const handler = new RecordHandler(context, options, parts)
   const progress = startProgress(context, options, operands, clock, accounting, {
+    shards: shard?.count ?? 1,
     inFlight: () => engine.pool.inUse,
     waiting: () => engine.waiting ?? handler.waiting,
     pace: () => engine.pace,
@@ -62,6 +68,9 @@ export async function fanout(
     })
   }
   summarise(context, options, accounting, stop)
+  if (accounting.answered + accounting.failed + accounting.left === 0 && !stop.requested) {
+    noteIdle(context, shard, accounting.skipped > 0 ? 'all of it is answered' : 'it has no record')
+  }
   if (stop.fatal !== undefined) throw stop.fatal
   exitCode = Math.max(exitCode, outputs.exitCode, accounting.failed > 0 ? EXIT.data : EXIT.ok)
   return exitCode
@@ -95,6 +104,7 @@ function startProgress(
   clock: Clock,
   accounting: Accounting,
   live: {
+    shards: number
     inFlight: () => number
     waiting: () => string | undefined
     pace: () => string | undefined
@@ -103,7 +113,8 @@ function startProgress(
   let total = options.total
   if (total === undefined) {
     void countLines(operands).then((count) => {
-      total = count
+      // About as many records are in each shard.
+      total = count === undefined ? count : Math.ceil(count / live.shards)
     })
   }
   const progress = new Progress({
@@ -124,7 +135,8 @@ function startProgress(
     columns: () => context.terminal?.columns ?? 80,
     every: options.quiet ? 0 : options.progressEvery,
   })
-  context.onUsr1(() => progress.show())
+  if (options.drainOn !== 'none') context.interrupt.termOn(`SIG${options.drainOn}`)
+  if (options.drainOn !== 'USR1') context.onUsr1(() => progress.show())
   return progress
 }
 
@@ -154,9 +166,10 @@ function summarise(context: Context, options: FanoutOptions, counts: Accounting,
     )
   }
   const left = counts.left > 0 || stop.requested ? `, ${counts.left} read but not answered` : ''
+  const others = options.shard === undefined ? '' : `, ${counts.otherShards} of other shards`
   report.note(
     `${counts.records} records: ${counts.answered} answered, ${counts.failed} failed, ` +
-      `${counts.skipped} completed before${left}`,
+      `${counts.skipped} completed before${left}${others}`,
   )
   const unfinished = stop.requested || counts.failed > 0
   if (!unfinished || stop.fatal instanceof ToolError) return

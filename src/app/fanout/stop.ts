@@ -17,7 +17,7 @@ export class Stop {
 
   /** @param drain milliseconds that TERM and HUP leave to what is in flight */
   constructor(context: Context, clock: Clock, drain: number) {
-    context.interrupt.onSignal((signal, count) => {
+    context.interrupt.onSignal((signal, count, cause) => {
       if (count > 1) return this.quit()
       this.#request()
       const left = this.#inFlight.reduce((sum, count) => sum + count(), 0)
@@ -28,7 +28,7 @@ export class Stop {
         return
       }
       context.report.line(
-        `${signal}: no new requests; ${left} in flight have ${drain / 1000} s to finish`,
+        `${cause}: no new requests; ${left} in flight have ${drain / 1000} s to finish`,
       )
       this.#cancelDrain = clock.after(drain, () => this.quit())
     })

@@ -34,7 +34,7 @@ export async function validate(
         try {
           await validator.file(input, blocks)
         } finally {
-          await out.flush()
+          if (!options.quiet) await out.flush()
         }
       },
     )

@@ -1,0 +1,13 @@
+#!/bin/bash
+# run.sh SHARDS [PARALLEL OPTION...]: one client for each shard, over local slots (-j 4) or ssh hosts
+# that share this folder (--sshloginfile hosts --workdir .). A client that ends early is started again
+# by the same command with --resume-failed. $URL and $MODEL name the server and its model.
+set -euo pipefail
+shards=$1
+shift
+export URL MODEL FANOUT_OPTIONS=${FANOUT_OPTIONS:-}
+parallel --joblog jobs.log --env URL --env MODEL --env FANOUT_OPTIONS "$@" \
+  fanout-complete questions.jsonl --shard "{}/$shards" --url '"$URL"' --model '"$MODEL"' \
+  -o "'raw.{shard}.jsonl'" --resume --take-lock --completed "'raw.*.jsonl'" \
+  --failures "'failures.{shard}.jsonl'" --stats "'stats.{shard}.json'" '$FANOUT_OPTIONS' \
+  ::: $(seq 0 $((shards - 1)))
