@@ -14,6 +14,8 @@ import { helper, Workshop } from './support/workshop.ts'
 
 /** A run on scaled clocks that takes so much longer than on virtual time measures this machine. */
 const DISTORTED = 0.02
+const DEFAULTS = '(c) fanout-complete'
+const DEFAULT_CONCURRENCY = 128
 
 const { values } = parseArgs({
   options: {
@@ -55,30 +57,32 @@ function contestants(workshop: Workshop, questions: string): Client[] {
     naive(questions, '(a) OpenAI SDK, 200 at once, 600 s in all', 200, 600, 0),
     naive(questions, '(a) the same, 60 s in all', 200, 60, 0),
     naive(questions, '(b) the cure: 128 at once, 600 s, 3 retries', 128, 600, 3),
-    fanout(workshop, questions, '(c) fanout-complete'),
+    fanout(workshop, questions, DEFAULTS),
     fanout(workshop, questions, '(d) fanout-complete --concurrency auto', '-c', 'auto'),
   ]
 }
 
 async function run(workshop: Workshop): Promise<void> {
-  const questions = cascadeQuestions(Number(values.requests))
+  const questions = cascadeQuestions(positive('requests', values.requests))
   const path = workshop.path('questions.jsonl')
   const lines = questions.map(({ id, prompt }) => `${JSON.stringify({ id, prompt })}\n`)
   writeFileSync(path, lines.join(''))
-  const speed = Number(values.speed)
+  const speed = positive('speed', values.speed)
   const attempt = async (client: Client): Promise<CascadeResult> => {
     const result = await runClient(workshop, client, questions, speed)
     say(`${summary(result)}, load ${loadavg()[0]!.toFixed(2)}`)
     return result
   }
   const fixed = new Map<number, CascadeResult>()
-  for (const concurrency of values.sweep.split(',').map(Number)) {
+  for (const text of values.sweep.split(',')) {
+    const concurrency = positive('sweep', text)
     const client = fanout(workshop, path, `fixed at ${concurrency}`, '-c', String(concurrency))
     fixed.set(concurrency, await attempt(client))
   }
   const results: CascadeResult[] = []
   for (const client of contestants(workshop, path)) results.push(await attempt(client))
-  fixed.set(128, results[3]!)
+  // fanout-complete's default is a fixed concurrency too.
+  fixed.set(DEFAULT_CONCURRENCY, results.find(({ name }) => name === DEFAULTS)!)
   report(questions, results, fixed)
 }
 
@@ -120,6 +124,12 @@ function summary(result: CascadeResult): string {
   const { name, lost, meanKept, seconds, serverCpu, clientCpu } = result
   const cpu = `server ${percent(serverCpu, 0)} and client ${percent(clientCpu, 0)} of a core`
   return `${name}: ${lost} lost, mean ${meanKept.toFixed(1)}, ${seconds.toFixed(0)} s, ${cpu}`
+}
+
+function positive(option: string, text: string): number {
+  const number = Number(text)
+  if (!(number > 0)) throw new Error(`--${option}: '${text}' is no number above 0`)
+  return number
 }
 
 function percent(share: number, digits: number): string {
