@@ -2,6 +2,11 @@
 import { commonOptions, defineCommand } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
 import { choice, count, duration, flag, number, text, texts } from '../src/cli/option.ts'
+import { SERVER_PROFILES } from '../src/simulator/profiles.ts'
+
+const profiles = Object.entries(SERVER_PROFILES)
+  .map(([name, { summary }]) => `  ${name.padEnd(12)} ${summary}`)
+  .join('\n')
 
 export const command = defineCommand({
   name: 'simulate-server',
@@ -9,6 +14,7 @@ export const command = defineCommand({
   usage: 'simulate-server [options]',
   examples: [
     'simulate-server --port 8000 --speed 100          # a hundred times faster than life',
+    'simulate-server --profile story --speed 100      # a server as people have it',
     'simulate-server --fault 503:2% --fault reset:1% --fault stall:1%',
     'simulate-server --port 0 --outage 30s+10s        # dead for 30 s, 10 s after the start',
   ],
@@ -57,39 +63,45 @@ export const command = defineCommand({
       describe: 'Send a comment line in silent streams so often',
     }),
 
+    profile: text({
+      group: 'Scheduler',
+      metavar: 'NAME',
+      describe:
+        'A server as people have it, see below; the options here and under Answers override it',
+    }),
     maxNumSeqs: count({
       group: 'Scheduler',
-      otherwise: 256,
+      otherwise: undefined,
       defaultText: '256',
       describe: 'Sequences that run at once; the rest wait',
     }),
     peakTokensPerSecond: number({
       group: 'Scheduler',
-      otherwise: 1000,
+      otherwise: undefined,
       defaultText: '1000',
       describe: 'Decode rate of an infinite batch, shared by all',
     }),
     halfBatch: number({
       group: 'Scheduler',
-      otherwise: 32,
+      otherwise: undefined,
       defaultText: '32',
       describe: 'The batch that reaches half of that rate',
     }),
     prefillTokensPerSecond: number({
       group: 'Scheduler',
-      otherwise: 20_000,
+      otherwise: undefined,
       defaultText: '20000',
       describe: 'Prompt tokens per second',
     }),
     prefillChunk: count({
       group: 'Scheduler',
-      otherwise: 8192,
+      otherwise: undefined,
       defaultText: '8192',
       describe: 'Prompt tokens in one step',
     }),
     kvCacheTokens: count({
       group: 'Scheduler',
-      otherwise: 0,
+      otherwise: undefined,
       defaultText: 'unlimited',
       describe: 'KV cache; where it is full, sequences are preempted',
     }),
@@ -97,25 +109,25 @@ export const command = defineCommand({
 
     meanTokens: number({
       group: 'Answers',
-      otherwise: 1263,
+      otherwise: undefined,
       defaultText: '1263',
       describe: 'Mean tokens of an answer',
     }),
     maxTokens: count({
       group: 'Answers',
-      otherwise: 8000,
+      otherwise: undefined,
       defaultText: '8000',
       describe: 'Tokens of an answer at most',
     }),
     lengthSigma: number({
       group: 'Answers',
-      otherwise: 0.9,
+      otherwise: undefined,
       defaultText: '0.9',
       describe: 'Spread of the lengths (lognormal); 0: all alike',
     }),
     reasoningShare: number({
       group: 'Answers',
-      otherwise: 0.4,
+      otherwise: undefined,
       defaultText: '0.4',
       describe: 'Mean share of reasoning in an answer',
     }),
@@ -151,25 +163,23 @@ fanout-complete --clock-speed 100 matches it. The URL is printed on standard out
 POST /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/responses; GET /v1/models, /health,
 /metrics (vLLM's names), /version, /stats (tokens generated, delivered and wasted, peak concurrency).
 
+Profiles (docs/simulator.md has the figures, their sources, and what they leave out):
+${profiles}
+
 Faults: an HTTP status (503, 429 with Retry-After, ...), hang, stall, reset, cut, garbage, html,
 in-band-error, no-done, no-finish, no-choices, empty, abort, slow. Which requests are hit depends on
 the seed, the prompt and the attempt, so a run can be repeated.
 
 Runs until a signal comes; exit code 130, 143 or 129 then, 2 for wrong usage.
 `,
-  run: async (
-    context,
-    { fault, outage, host, model, apiKeyFile, keepAlive, sseKeepAlive, ...rest },
-  ) => {
+  run: async (context, { fault, outage, apiKeyFile, keepAlive, sseKeepAlive, ...rest }) => {
     const { readSecret } = await import('../src/files/secret.ts')
     const { simulate } = await import('../src/app/simulate.ts')
     const key = apiKeyFile === undefined ? {} : { apiKey: readSecret(apiKeyFile) }
-    const names = { ...(host !== undefined && { host }), ...(model !== undefined && { model }) }
     return simulate(
       context,
       {
         ...rest,
-        ...names,
         ...key,
         keepAliveMs: keepAlive,
         sseKeepAliveMs: sseKeepAlive,

@@ -31,6 +31,11 @@ export class SimulatorProcess {
     return this.#watch.sample()?.peakMemory ?? 0
   }
 
+  /** CPU time until now. */
+  get cpuSeconds(): number {
+    return this.#watch.sample()?.cpuSeconds ?? 0
+  }
+
   async stop(): Promise<void> {
     this.#watch.stop()
     if (this.#child.exitCode !== null) return

@@ -2,7 +2,7 @@ import type { Context } from '../cli/command.ts'
 import { optionName } from '../cli/option.ts'
 import { EXIT, errnoOf, ioError, usageError } from '../core/tool-error.ts'
 import { FaultSpecError } from '../simulator/faults.ts'
-import { OptionError, type SimulatorOptions } from '../simulator/options.ts'
+import { type GivenOptions, OptionError } from '../simulator/options.ts'
 import { OutageSpecError } from '../simulator/outages.ts'
 import { type Simulator, startSimulator } from '../simulator/server.ts'
 import { writeStats } from './stats.ts'
@@ -10,7 +10,7 @@ import { writeStats } from './stats.ts'
 /** The program of simulate-server: serves until a signal comes. */
 export async function simulate(
   context: Context,
-  options: SimulatorOptions,
+  options: GivenOptions,
   stats: string | undefined,
 ): Promise<number> {
   const server = await start(options)
@@ -23,7 +23,7 @@ export async function simulate(
   return EXIT.ok
 }
 
-async function start(options: SimulatorOptions): Promise<Simulator> {
+async function start(options: GivenOptions): Promise<Simulator> {
   try {
     return await startSimulator(options)
   } catch (error) {

@@ -4,20 +4,24 @@ const SECOND = 1000
 /** Milliseconds until the first look downwards, and between two. */
 const FIRST = 120_000
 const EVERY = 900_000
-/** The limit while looking: less than a fifth below, and one request less of few would be more. */
-const LOWER = 0.87
+/** The limit while looking: two looks are less than a fifth; one request less of few would be more. */
+const LOWER = 0.9
 const FEWEST = 6
 /** Seconds that a lower limit is kept once what is open has drained, and those that are measured. */
 const KEPT = 45
 const MEASURED = 30
 /** Without a count of tokens it is only for the floor of the first-token times. */
 const KEPT_FOR_FLOOR = 10
-/** As good as before, the noise considered: the lower limit stays. Better: it is tried at once whether lower is better still. */
+/** As good as before, the noise considered: the lower limit stays. */
 const AS_GOOD = 1.01
+/** Clearly better; and by so much that it is tried at once whether lower is better still. */
 const BETTER = 1.08
+const MUCH_BETTER = 1.12
+/** A step back beyond this was no steady state. */
+const FAR = 0.8
 
-/** How a look downwards ended. */
-export type Probed = { kept: boolean; limit: number; before: number }
+/** How a look downwards ended; `better`: fewer did clearly better. */
+export type Probed = { kept: boolean; better: boolean; limit: number; before: number }
 
 /**
  * Looks whether fewer open requests do as well: where more of them seem to have done harm, and every
@@ -29,6 +33,8 @@ export class DownwardProbe {
   #before: { limit: number; rate: number } | undefined
   #limit = 0
   #drainedAt: number | undefined
+  /** Whether a much better rate is followed by another look at once. */
+  #goesOn = false
 
   constructor(delivered: TokenRate) {
     this.#delivered = delivered
@@ -50,13 +56,16 @@ export class DownwardProbe {
   }
 
   /**
+   * @param lower the former limit, where the growth from it is doubted; else a tenth less is looked at
    * @param seconds over which the present rate is measured
    * @returns the limit to look at
    */
-  begin(limit: number, lower = Math.ceil(LOWER * limit), seconds = MEASURED): number {
+  begin(limit: number, lower?: number, seconds = MEASURED): number {
     this.#before = { limit, rate: this.#delivered.over(seconds) }
+    // A step back of less than a fifth, and a look at once, would be a swing of more.
+    this.#goesOn = lower === undefined || lower < FAR * limit
     this.#drainedAt = undefined
-    this.#limit = Math.min(limit - 1, lower)
+    this.#limit = Math.min(limit - 1, lower ?? Math.ceil(LOWER * limit))
     return this.#limit
   }
 
@@ -68,8 +77,9 @@ export class DownwardProbe {
     const kept = known ? KEPT : KEPT_FOR_FLOOR
     if (this.#drainedAt === undefined || now - this.#drainedAt < kept * SECOND) return undefined
     const now30 = this.#delivered.over(MEASURED)
-    this.#next = now + (known && now30 > BETTER * rate ? 0 : EVERY)
+    const better = known && now30 > BETTER * rate
+    this.#next = now + (known && this.#goesOn && now30 > MUCH_BETTER * rate ? 0 : EVERY)
     this.#before = undefined
-    return { kept: known && now30 >= AS_GOOD * rate, limit: this.#limit, before: limit }
+    return { kept: known && now30 >= AS_GOOD * rate, better, limit: this.#limit, before: limit }
   }
 }

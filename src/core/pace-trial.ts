@@ -13,7 +13,7 @@ const RAMP: Trial = { factor: 2, settle: 2, measure: 4 }
 const STEADY: Trial = { factor: 1.2, settle: 5, measure: 25 }
 const SOON = { settle: 3, measure: 11 }
 /** A smaller growth cannot be to blame for a loss that can be told from noise. */
-const NOTABLE = 1.08
+const NOTABLE = 1.05
 /** Loss after a step that is more than the wavering of rates. */
 const CLEAR = 0.07
 /** Below this limit the ramp is not held up: what it could harm is soon undone. */

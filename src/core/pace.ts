@@ -5,6 +5,8 @@ import { Habit, Preemptions, Refusals } from './pace-trouble.ts'
 
 /** Where the search begins: a low start costs seconds, a high one timeouts at a small server. */
 const START = 4
+/** No search begins higher: what was sent at once to a small server can only drain. */
+const HIGHEST_START = 16
 const SECOND = 1000
 
 /** Growth of the limit per step in steady state, as a share of it. */
@@ -27,6 +29,9 @@ const LONGEST_STEP = 120_000
 const CEILING_FOR = 300_000
 const HARM_CEILING_FOR = 600_000
 const LONGEST_CEILING = 1_800_000
+/** The part of a growth that may be tried again: where much was lost by it, and where little was. */
+const AFTER_LOSS = 0.15
+const AFTER_DOUBT = 0.5
 /** A KV cache that was too small once is so for a while. */
 const PRESSED_FOR = 1_800_000
 /** Careful steps after a 429 or a preemption. */
@@ -70,11 +75,11 @@ export class PaceController {
 
   /**
    * @param max the limit never goes beyond it
-   * @param start where the search begins
+   * @param start where the search begins, at most at 16
    */
   constructor(max: number, start = START) {
     this.#max = max
-    this.limit = Math.min(start, max)
+    this.limit = Math.min(start, HIGHEST_START, max)
   }
 
   /** Notes an answer. @param latency milliseconds */
@@ -167,6 +172,8 @@ export class PaceController {
       return false
     const limit = this.#habit.bound(open - leastWaiting + slack)
     if (Math.round(limit) >= this.limit) return false
+    // A queue at a cache that was too small says that it still is.
+    if (now < this.#pressedUntil) this.#pressedUntil = now + PRESSED_FOR
     // The next step into the same queue can wait.
     this.#stepEvery = Math.min(LONGEST_STEP, 2 * this.#stepEvery)
     this.#cut(limit, `${Math.round(leastWaiting)} waiting at the server`, now)
@@ -250,7 +257,7 @@ export class PaceController {
   #look({ now, open }: PaceView): void {
     const probed = this.#probe.second(now, open)
     if (probed === undefined) return
-    const { kept, limit, before } = probed
+    const { kept, better, limit, before } = probed
     const doubted = this.#doubted
     this.#doubted = false
     this.#nextStep = now + STEP_EVERY
@@ -258,7 +265,8 @@ export class PaceController {
     if (!kept) return this.#set(before, 'fewer did not do as well', now)
     this.#cut(limit, `as many tokens a second as with ${before}`, now)
     this.#growth = CAREFUL
-    const ceiling = doubted ? (limit + before) / 2 : Math.max(limit, 0.97 * before)
+    const most = limit + (better ? AFTER_LOSS : AFTER_DOUBT) * (before - limit)
+    const ceiling = doubted ? most : Math.max(limit, 0.97 * before)
     this.#ceiling = { limit: Math.round(ceiling), until: now + this.#harmCeilingFor }
     if (!doubted) return
     this.#harmCeilingFor = Math.min(LONGEST_CEILING, 2 * this.#harmCeilingFor)

@@ -1,10 +1,13 @@
 import { type Fault, parseFaults } from './faults.ts'
 import { type Outage, parseOutages } from './outages.ts'
+import { SERVER_PROFILES } from './profiles.ts'
 
 export type ReasoningField = 'reasoning' | 'reasoning_content' | 'both'
 
 /** Everything `startSimulator` takes; all of it is optional. Durations are server time. */
 export interface SimulatorOptions {
+  /** Name of a server in `SERVER_PROFILES`, whose options count where they are not given here. */
+  readonly profile?: string
   /** 0, the default, takes any free port. */
   readonly port?: number
   /** Address to listen on; 127.0.0.1. */
@@ -58,8 +61,15 @@ export interface SimulatorOptions {
   readonly outages?: readonly string[]
 }
 
+/** Options as a command line gives them: undefined is not given. */
+export type GivenOptions = {
+  readonly [K in keyof SimulatorOptions]: SimulatorOptions[K] | undefined
+}
+
 /** The options with defaults filled in and specifications parsed. */
-export type Settings = Required<Omit<SimulatorOptions, 'apiKey' | 'faults' | 'outages'>> & {
+export type Settings = Required<
+  Omit<SimulatorOptions, 'profile' | 'apiKey' | 'faults' | 'outages'>
+> & {
   readonly apiKey: string | undefined
   readonly faults: readonly Fault[]
   readonly outages: readonly Outage[]
@@ -160,13 +170,15 @@ const REASONING_FIELDS: readonly string[] = ['reasoning', 'reasoning_content', '
  * @throws OptionError naming the option that is out of range
  * @throws FaultSpecError, OutageSpecError for a specification that cannot be read
  */
-export function resolveOptions(options: SimulatorOptions): Settings {
+export function resolveOptions(options: GivenOptions): Settings {
+  const { profile, apiKey, faults = [], outages = [], ...given } = options
   const settings: Settings = {
     ...SIMULATOR_DEFAULTS,
-    ...withoutUndefined(options),
-    apiKey: options.apiKey,
-    faults: parseFaults(options.faults ?? []),
-    outages: parseOutages(options.outages ?? []),
+    ...profileOptions(profile),
+    ...withoutUndefined(given),
+    apiKey,
+    faults: parseFaults(faults),
+    outages: parseOutages(outages),
   }
   for (const [name, range] of Object.entries(RANGES) as [NumericOption, Range][]) {
     const value: unknown = settings[name]
@@ -182,8 +194,17 @@ export function resolveOptions(options: SimulatorOptions): Settings {
   return { ...settings, maxModelLen: Math.min(settings.maxModelLen, settings.kvCacheTokens) }
 }
 
+function profileOptions(name: string | undefined): SimulatorOptions {
+  if (name === undefined) return {}
+  if (!Object.hasOwn(SERVER_PROFILES, name)) {
+    const names = Object.keys(SERVER_PROFILES).join(', ')
+    throw new OptionError('profile', `one of ${names}`, `'${name}'`)
+  }
+  return SERVER_PROFILES[name]!.options
+}
+
 /** A member given as `undefined` counts as not given. */
-function withoutUndefined(options: SimulatorOptions): SimulatorOptions {
+function withoutUndefined(options: GivenOptions): SimulatorOptions {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries)
 }

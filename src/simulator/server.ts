@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connections } from './connections.ts'
 import type { StatsSnapshot } from './ledger.ts'
-import { resolveOptions, type SimulatorOptions } from './options.ts'
+import { type GivenOptions, resolveOptions } from './options.ts'
 import { type OutageKind, runOutages } from './outages.ts'
 import { route } from './routes.ts'
 import { World } from './world.ts'
@@ -31,7 +31,7 @@ const RELISTEN_MS = 100
  * @throws OptionError, FaultSpecError, OutageSpecError for options that make no sense
  * @throws the error of `listen`, such as EADDRINUSE
  */
-export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+export async function startSimulator(options: GivenOptions = {}): Promise<Simulator> {
   const world = new World(resolveOptions(options))
   const { host } = world.settings
   const idleMs = Math.ceil(world.clock.toWall(world.settings.keepAliveMs))

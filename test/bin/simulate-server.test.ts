@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { SERVER_PROFILES } from '../../src/simulator/profiles.ts'
 import { executable, newFolder, run } from '../support/run.ts'
 import type { Lifetime } from '../support/servers.ts'
 
@@ -165,6 +166,12 @@ describe('simulate-server', { concurrency: true }, () => {
       [['--speed', '0'], /--speed/],
       [['--reasoning-share', '2'], /--reasoning-share/],
       [['--max-num-seqs', '0'], /--max-num-seqs/],
+      [['--half-batch', '-1'], /--half-batch/],
+      [['--peak-tokens-per-second', '0'], /--peak-tokens-per-second/],
+      [['--prefill-tokens-per-second', '-5'], /--prefill-tokens-per-second/],
+      [['--profile', 'story', '--peak-tokens-per-second', '-1'], /--peak-tokens-per-second/],
+      [['--profile', 'nope'], /--profile must be one of story, .*rtx4090-7b.*, got 'nope'/],
+      [['--profile', 'constructor'], /got 'constructor'/],
       [['--port', port], /taken/],
       [['--api-key-file', '/no/such'], /no such file/],
     ]
@@ -185,5 +192,26 @@ describe('simulate-server', { concurrency: true }, () => {
       help.stdout.toString(),
       /^simulate-server: [\s\S]*Examples:[\s\S]*Server:[\s\S]*Scheduler:[\s\S]*Answers:[\s\S]*Faults:/,
     )
+    for (const name of Object.keys(SERVER_PROFILES)) {
+      assert.match(help.stdout.toString(), new RegExp(`^ +${name} `, 'm'))
+    }
+  })
+
+  test('a profile is a server, and explicit options override it', async (t) => {
+    const most = async (...args: string[]): Promise<number> => {
+      const server = await served(t, ['--profile', 'llama-cpp', '--speed', '100', ...args])
+      const ask = (index: number): Promise<unknown> =>
+        fetch(`${server.url}/completions`, {
+          method: 'POST',
+          body: `{"prompt":"${index}","max_tokens":50,"ignore_eos":true}`,
+          headers: { 'content-type': 'application/json' },
+        }).then((reply) => reply.text())
+      await Promise.all(Array.from({ length: 12 }, (_, index) => ask(index)))
+      const stats = (await (await fetch(server.url.replace('/v1', '/stats'))).json()) as {
+        scheduler: { peak_running: number }
+      }
+      return stats.scheduler.peak_running
+    }
+    assert.deepEqual([await most(), await most('--max-num-seqs', '6')], [4, 6])
   })
 })

@@ -52,8 +52,18 @@ describe('in the laboratory, against the best fixed concurrency', () => {
     }
   })
 
+  test('where throughput falls past the knee, also from a high start', () => {
+    const profile = profileOf('thrash past 90 of 400')
+    const fixed = figuresOf(runLab({ profile, requests: 10_000, pace: { fixed: 90 } }))
+    const pace = { start: 512, metrics: false }
+    const figures = figuresOf(runLab({ profile, requests: 10_000, pace }))
+    atLeast('steady', figures.steady / fixed.steady, 0.97)
+    atLeast('whole', figures.whole / fixed.whole, 0.95)
+    assert.ok(figures.swing <= 0.2, `swing ${figures.swing}`)
+  })
+
   test('the limit swings by at most a fifth', () => {
-    for (const name of ['knee 8', 'knee 64', '429 above 50']) {
+    for (const name of ['knee 8', 'knee 64', '429 above 50', 'long prompts']) {
       for (const metrics of [true, false]) {
         const options = { profile: profileOf(name), requests: 5000, pace: { metrics } }
         const { swing } = figuresOf(runLab(options))
@@ -79,7 +89,7 @@ describe('in the laboratory, against the best fixed concurrency', () => {
 
 describe('single rules', () => {
   test('a 429 cuts from what is open, never from the limit', () => {
-    const pace = new PaceController(2048, 100)
+    const pace = controllerAt(100)
     pace.limited()
     pace.second(view({ now: 1000, open: 60 }))
     assert.equal(pace.limit, 58)
@@ -89,7 +99,7 @@ describe('single rules', () => {
   })
 
   test('the fourth 429 within a minute cuts deeper', () => {
-    const pace = new PaceController(2048, 100)
+    const pace = controllerAt(100)
     for (const now of [1000, 12_000, 23_000, 34_000]) {
       pace.limited()
       pace.second(view({ now, open: 100 }))
@@ -97,22 +107,28 @@ describe('single rules', () => {
     assert.equal(pace.limit, 85)
   })
 
+  test('a high start is begun low', () => {
+    assert.equal(new PaceController(2048, 512).limit, 16)
+    assert.equal(new PaceController(2048, 6).limit, 6)
+    assert.equal(new PaceController(3, 512).limit, 3)
+  })
+
   test('a cut never raises the limit', () => {
-    const pace = new PaceController(2048, 10)
+    const pace = controllerAt(10)
     pace.limited()
     pace.second(view({ now: 1000, open: 100 }))
     assert.equal(pace.limit, 10)
   })
 
   test('a first-token timeout goes below what has started', () => {
-    const pace = new PaceController(2048, 100)
+    const pace = controllerAt(100)
     pace.firstTokenTimeout()
     pace.second(view({ now: 1000, open: 100, unstarted: 50 }))
     assert.equal(pace.limit, 40)
   })
 
   test('what waits is taken off at once, and while that drains nothing happens', () => {
-    const pace = new PaceController(2048, 100)
+    const pace = controllerAt(100)
     const waiting = { open: 100, unstarted: 60, metrics: metrics({ waiting: 60 }) }
     seconds(pace, 1, 5, waiting)
     const { limit, reason } = pace
@@ -123,21 +139,21 @@ describe('single rules', () => {
   })
 
   test('steers by its own part of what waits, not by the total', () => {
-    const pace = new PaceController(2048, 100)
+    const pace = controllerAt(100)
     seconds(pace, 1, 5, { open: 100, metrics: metrics({ waiting: 500 }) })
     assert.ok(pace.limit >= 100)
   })
 
   test('input that is exhausted and metrics that are stale freeze it', () => {
     for (const still of [{ exhausted: true }, { metrics: 'stale' as const }]) {
-      const pace = new PaceController(2048, 100)
+      const pace = controllerAt(100)
       seconds(pace, 1, 60, { open: 100, unstarted: 90, ...still })
       assert.equal(pace.limit, 100)
     }
   })
 
   test('does not grow while fewer requests are open than allowed', () => {
-    const pace = new PaceController(2048, 100)
+    const pace = controllerAt(100)
     seconds(pace, 1, 60, { open: 50 })
     assert.equal(pace.limit, 100)
   })
@@ -147,7 +163,7 @@ describe('single rules', () => {
       [5, 100],
       [40, 96],
     ] as const) {
-      const pace = new PaceController(100, 100)
+      const pace = controllerAt(100, 100)
       seconds(pace, 1, 20, { open: 100, metrics: metrics({ preemptions: 0 }) })
       for (let i = 0; i < 30; i++) pace.completed(10_000)
       pace.second(view({ now: 21_000, open: 100, metrics: metrics({ preemptions }) }))
@@ -166,6 +182,13 @@ describe('single rules', () => {
     assert.equal(floor.value, 400)
   })
 })
+
+/** A controller that has found a limit. */
+function controllerAt(limit: number, max = 2048): PaceController {
+  const pace = new PaceController(max)
+  pace.limit = limit
+  return pace
+}
 
 function atLeast(what: string, value: number, least: number): void {
   assert.ok(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { OptionError, resolveOptions, type SimulatorOptions } from '../../src/simulator/options.ts'
+import { SERVER_PROFILES } from '../../src/simulator/profiles.ts'
 import { startSimulator } from '../../src/simulator/server.ts'
 
 describe('options', () => {
@@ -26,6 +27,9 @@ describe('options', () => {
     { seed: -1 },
     { faultSeed: 0.5 },
     { model: '' },
+    { profile: 'nope' },
+    { profile: 'toString' },
+    { profile: '' },
     { reasoningField: 'thoughts' as 'both' },
   ]
   for (const options of wrong) {
@@ -39,8 +43,17 @@ describe('options', () => {
   }
 
   it('takes undefined for not given', () => {
-    const options = { speed: undefined } as unknown as SimulatorOptions
-    assert.equal(resolveOptions(options).speed, 1)
+    assert.equal(resolveOptions({ speed: undefined }).speed, 1)
+  })
+
+  it('takes from a profile what is not given', () => {
+    for (const [profile, { options }] of Object.entries(SERVER_PROFILES)) {
+      const { maxNumSeqs, seed, ...settings } = resolveOptions({ profile, maxNumSeqs: 7 })
+      assert.deepEqual([maxNumSeqs, seed], [7, 0])
+      for (const [name, value] of Object.entries(options)) {
+        if (name !== 'maxNumSeqs') assert.equal(settings[name as 'halfBatch'], value)
+      }
+    }
   })
 
   it('reports them, and a port in use, before it starts', async () => {
