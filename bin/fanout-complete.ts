@@ -284,6 +284,11 @@ export const command = defineCommand({
       otherwise: undefined,
       describe: 'Records to expect where the input is a pipe',
     }),
+    trace: text({
+      group: 'Messages',
+      metavar: 'FILE',
+      describe: "Write the run's state to FILE each second, as JSON lines (report-run reads it)",
+    }),
     ...commonOptions,
   },
   notes: `

@@ -121,6 +121,7 @@ export class Asker {
     const { server, counts } = endpoint
     const startedAt = clock.date()
     let started = false
+    let pieces = 0
     endpoint.unstarted++
     const reply = await exchange(request, {
       connection: slot.connection,
@@ -133,10 +134,13 @@ export class Asker {
       onFirstToken: (ms) => {
         endpoint.unstarted--
         started = true
+        endpoint.firstTokens.add(ms, clock.now())
         endpoint.pace?.signals.firstToken(ms)
       },
       onPieces: (count) => {
         endpoint.delivered += count
+        endpoint.begun += count
+        pieces += count
       },
       onStall: () => endpoint.pace?.stalled(),
       onHeaders: (headers) => {
@@ -146,13 +150,17 @@ export class Asker {
       },
     })
     if (!started) endpoint.unstarted--
+    endpoint.begun -= pieces
     const outcome = server.maskedOutcome(reply)
     tellPace(endpoint, outcome)
     pool.release(slot, tokensOf(outcome))
     if (outcome.kind === 'failure') {
       counts.failed++
       for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
-    } else counts.answered++
+    } else {
+      counts.answered++
+      this.#options.accounting.pieces += pieces
+    }
     return { outcome, endpoint, startedAt }
   }
 

@@ -54,5 +54,6 @@ export interface FanoutOptions {
   total: number | undefined
   readSize: number | undefined
   stats: string | undefined
+  trace: string | undefined
   quiet: boolean
 }

@@ -15,6 +15,7 @@ import { type Outputs, openOutputs } from './outputs.ts'
 import { RecordHandler } from './record-handler.ts'
 import { recordRules, requestParameters } from './settings.ts'
 import { Stop } from './stop.ts'
+import { openTrace, type Trace } from './trace.ts'
 
 /** Records in memory, per request that may be open. */
 const WINDOW = 4
@@ -39,13 +40,12 @@ export async function fanout(
     outputBacklog: () => outputs.answers.backlog,
   })
   const handler = new RecordHandler(context, options, { clock, accounting, stop, outputs, engine })
-  const progress = startProgress(context, options, operands, clock, accounting, {
-    inFlight: () => engine.pool.inUse,
-    waiting: () => engine.waiting ?? handler.waiting,
-    pace: () => engine.pace,
-  })
+  const waiting = (): string | undefined => engine.waiting ?? handler.waiting
+  let trace: Trace | undefined
+  const progress = startProgress(context, options, operands, clock, accounting, engine, waiting)
   let exitCode: number = EXIT.ok
   try {
+    trace = openTrace(context, options, operands, { clock, accounting, engine, waiting })
     const lines = inputLines(context, operands, options, (code) => {
       exitCode = Math.max(exitCode, code)
     })
@@ -55,6 +55,7 @@ export async function fanout(
     stop.close()
     engine.close()
     progress.stop()
+    await trace?.close()
     await closeOutputs(outputs, stop)
     await writeStats(context, options.stats, {
       ...accounting.toJSON(),
@@ -63,7 +64,12 @@ export async function fanout(
   }
   summarise(context, options, accounting, stop)
   if (stop.fatal !== undefined) throw stop.fatal
-  exitCode = Math.max(exitCode, outputs.exitCode, accounting.failed > 0 ? EXIT.data : EXIT.ok)
+  exitCode = Math.max(
+    exitCode,
+    outputs.exitCode,
+    trace?.exitCode ?? EXIT.ok,
+    accounting.failed > 0 ? EXIT.data : EXIT.ok,
+  )
   return exitCode
 }
 
@@ -99,11 +105,8 @@ function startProgress(
   operands: string[],
   clock: Clock,
   accounting: Accounting,
-  live: {
-    inFlight: () => number
-    waiting: () => string | undefined
-    pace: () => string | undefined
-  },
+  engine: Engine,
+  waiting: () => string | undefined,
 ): Progress {
   let total = options.total
   if (total === undefined) {
@@ -115,15 +118,18 @@ function startProgress(
     clock,
     report: context.report,
     state: () => ({
+      ...engine.streams,
       done: accounting.answered + accounting.failed + accounting.skipped,
       total,
       errors: accounting.failed,
       retries: accounting.retries,
-      inFlight: live.inFlight(),
+      inFlight: engine.pool.inUse,
       completionTokens: accounting.completionTokens,
       answered: accounting.answered,
-      waiting: live.waiting(),
-      pace: live.pace(),
+      waiting: waiting(),
+      pace: engine.pace,
+      pieces: { ...engine.streams, answered: accounting.pieces },
+      succeeded: accounting.succeeded,
     }),
     live: !options.quiet && context.terminal !== undefined,
     columns: () => context.terminal?.columns ?? 80,
