@@ -20,14 +20,8 @@ import {
   text,
   texts,
 } from '../src/cli/option.ts'
-import { FAILURES } from '../src/core/failure.ts'
+import { failureCodes } from '../src/core/failure.ts'
 import { KEY_FIELDS } from '../src/core/key.ts'
-
-const codes = Object.entries(FAILURES)
-  .map(
-    ([code, { retried, help }]) => `  ${code.padEnd(20)} ${help}${retried ? '' : ' (not retried)'}`,
-  )
-  .join('\n')
 
 export const command = defineCommand({
   name: 'fanout-complete',
@@ -307,6 +301,11 @@ export const command = defineCommand({
       otherwise: undefined,
       describe: 'Records to expect where the input is a pipe',
     }),
+    trace: text({
+      group: 'Messages',
+      metavar: 'FILE',
+      describe: "Write the run's state to FILE each second, as JSON lines (report-run reads it)",
+    }),
     ...commonOptions,
   },
   notes: `
@@ -329,7 +328,7 @@ ${shardNotes}
 --stats counts records = answered + failed + skipped + left + other_shards.
 
 Codes of failures:
-${codes}
+${failureCodes()}
 
 Exit code: 0 every record is answered, 1 some failed, 2 wrong usage, no server or an output that cannot
 be written; 130, 143, 129 after INT, TERM (and --drain-on), HUP.

@@ -86,3 +86,11 @@ export function networkFailure(error: Error): Failure {
   const detail = code === 'network' ? `Connection failed: ${error.message}` : (sentence[code] ?? '')
   return { code, message: detail, retryable: true }
 }
+
+/** The codes with their meanings, a line each, for a help text. */
+export function failureCodes(): string {
+  const lines = Object.entries(FAILURES).map(
+    ([code, { retried, help }]) => `  ${code.padEnd(20)} ${help}${retried ? '' : ' (not retried)'}`,
+  )
+  return lines.join('\n')
+}

@@ -43,7 +43,8 @@ export class Deadlines {
   #budgets: Budgets
   #sweepEvery: number
   #watched = new Set<Watched>()
-  #lost = 0
+  /** What counts of the time until the last sweep. */
+  #counted = 0
   #lastSweep: number
   #stop: () => void
 
@@ -56,9 +57,12 @@ export class Deadlines {
     this.#stop = clock.every(this.#sweepEvery, () => this.sweep())
   }
 
-  /** Milliseconds in which this process could do its part. */
+  /**
+   * Milliseconds in which this process could do its part. It never runs back: what came between a
+   * pause and the sweep that notices it would else be older than its beginning.
+   */
   now(): number {
-    return this.#clock.now() - this.#lost
+    return this.#counted + this.#since(this.#clock.now())
   }
 
   watch(request: Watched): void {
@@ -72,13 +76,11 @@ export class Deadlines {
   /** Ends the requests whose budget is used up. */
   sweep(): void {
     const now = this.#clock.now()
-    const late = now - this.#lastSweep - this.#sweepEvery
+    const blocked = now - this.#lastSweep > 2 * this.#sweepEvery
+    this.#counted += this.#since(now)
     this.#lastSweep = now
-    // Two missed turns: the loop was blocked, and what the servers sent meanwhile is still unread.
-    if (late > this.#sweepEvery) {
-      this.#lost += late
-      return
-    }
+    // The loop was blocked, and what the servers sent meanwhile is still unread.
+    if (blocked) return
     for (const request of this.#watched) this.#check(request, this.now())
   }
 
@@ -97,6 +99,11 @@ export class Deadlines {
 
   stop(): void {
     this.#stop()
+  }
+
+  /** What counts of the time since the last sweep: two turns at most. */
+  #since(now: number): number {
+    return Math.min(now - this.#lastSweep, 2 * this.#sweepEvery)
   }
 
   #check(request: Watched, now: number): void {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { Progress, type ProgressState } from '../../src/cli/progress.ts'
 import { Reporter } from '../../src/cli/reporter.ts'
 import { systemClock } from '../../src/cli/system-clock.ts'
+import { timeLeft } from '../../src/core/eta.ts'
 
 const STATE: ProgressState = {
   done: 2680,
@@ -14,6 +15,10 @@ const STATE: ProgressState = {
   answered: 2458,
   waiting: undefined,
   pace: undefined,
+  pieces: { delivered: 0, begun: 0, answered: 0 },
+  succeeded: 2458,
+  firstToken: undefined,
+  firstTokenFloor: undefined,
 }
 
 /** What a progress with this state writes: its bar, or its line. */
@@ -74,4 +79,15 @@ test('the bar fits the terminal, and every number is there in 80 columns', () =>
   assert.match(bar(200), /^\[##\.{18}\] 2680/)
   assert.match(bar(200, { done: 30_000 }), /^\[#{20}\] /)
   assert.ok(bar(30).length < 30)
+})
+
+test('the time left goes by what has come of open answers, and by their number at the end', () => {
+  const streams = { delivered: 0, begun: 50_000, answered: 2_458_000 }
+  const line = shown(0, { pieces: streams, firstToken: 1240, firstTokenFloor: 210 })
+  assert.match(line, /elapsed: 0s, first token: 1\.2 s \(floor 210 ms\)\n$/)
+  const work = { unfinished: 1000, open: 100, mean: 1000, got: 20_000, rate: 1000 }
+  assert.equal(timeLeft(work), 980_000)
+  assert.equal(timeLeft({ ...work, unfinished: 10, open: 10, got: 30_000 }), 5000)
+  assert.equal(timeLeft({ ...work, rate: 0 }), undefined)
+  assert.equal(timeLeft({ ...work, mean: Number.NaN }), undefined)
 })

@@ -69,6 +69,20 @@ test('each budget in its phase, and not before its time', () => {
   }
 })
 
+test('the time never runs back, also not when a late sweep finds that nobody swept', () => {
+  const clock = new HandClock()
+  const deadlines = new Deadlines(clock, BUDGETS)
+  let before = deadlines.now()
+  for (const step of [100, 10_000, 1, 300, 60_000, 0]) {
+    clock.time += step
+    const begun = deadlines.now()
+    assert.ok(begun >= before)
+    deadlines.sweep()
+    before = deadlines.now()
+    assert.ok(before >= begun, `${begun} was followed by ${before}`)
+  }
+})
+
 test('time in which nobody swept does not count, however often and long', () => {
   const clock = new HandClock()
   const deadlines = new Deadlines(clock, { ...BUDGETS, total: 100_000 })

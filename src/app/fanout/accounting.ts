@@ -30,6 +30,8 @@ export class Accounting {
   reasoningTokens = 0
   /** Requests that a server answered, also of records that are not finished. */
   succeeded = 0
+  /** Pieces of text of the requests that a server answered. */
+  pieces = 0
   /** Pieces of text, about as many tokens, that came in streams which then failed. */
   discardedTokens = 0
   /** Milliseconds from dispatch, so without the time in our own queue. */

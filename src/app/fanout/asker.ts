@@ -133,6 +133,7 @@ export class Asker {
     const { server, counts } = endpoint
     const startedAt = clock.date()
     let started = false
+    let pieces = 0
     endpoint.unstarted++
     const reply = await exchange(request, {
       connection: slot.connection,
@@ -145,10 +146,13 @@ export class Asker {
       onFirstToken: (ms) => {
         endpoint.unstarted--
         started = true
+        endpoint.firstTokens.add(ms, clock.now())
         endpoint.pace?.signals.firstToken(ms)
       },
       onPieces: (count) => {
         endpoint.delivered += count
+        endpoint.begun += count
+        pieces += count
       },
       onStall: () => endpoint.pace?.stalled(),
       onHeaders: (headers) => {
@@ -158,6 +162,7 @@ export class Asker {
       },
     })
     if (!started) endpoint.unstarted--
+    endpoint.begun -= pieces
     const outcome = server.maskedOutcome(reply)
     tellPace(endpoint, outcome)
     const crowded =
@@ -166,7 +171,10 @@ export class Asker {
     if (outcome.kind === 'failure') {
       counts.failed++
       for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
-    } else counts.answered++
+    } else {
+      counts.answered++
+      this.#options.accounting.pieces += pieces
+    }
     return { outcome, endpoint, startedAt, crowded }
   }
 

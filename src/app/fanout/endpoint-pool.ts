@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import { FirstTokenWatch } from '../../core/first-token-watch.ts'
 import { Gate } from '../../core/gate.ts'
 import type { PaceController } from '../../core/pace.ts'
 import { RateLimit } from '../../core/rate-limit.ts'
@@ -25,6 +26,9 @@ export class PooledEndpoint {
   unstarted = 0
   /** Pieces of text, about as many tokens, that its streams have brought, unfinished ones too. */
   delivered = 0
+  /** Those of them that belong to requests that are open. */
+  begun = 0
+  readonly firstTokens = new FirstTokenWatch()
   /** Requests that may be open there; infinite where only their number in all is limited. */
   limit = Number.POSITIVE_INFINITY
   /** Not asked before this moment, as its rate-limit headers say. */

@@ -20,6 +20,12 @@ const TOKENS_OF_ONE = 1000
 /** Milliseconds between two looks for a common cause. */
 const LOOK_EVERY = 10_000
 
+/** Milliseconds, undefined while not known. */
+interface FirstTokenTimes {
+  firstToken: number | undefined
+  firstTokenFloor: number | undefined
+}
+
 export interface EngineParts {
   clock: Clock
   accounting: Accounting
@@ -114,6 +120,29 @@ export class Engine {
   get pace(): string | undefined {
     const parts = this.#pacers.map(({ controller }) => `${controller.limit}: ${controller.reason}`)
     return parts.length === 0 ? undefined : `limit ${parts.join(' | ')}`
+  }
+
+  /** What streams have brought and how long first tokens take, over all servers. */
+  get streams(): { delivered: number; begun: number } & FirstTokenTimes {
+    const { endpoints } = this.pool
+    const sum = (of: (endpoint: PooledEndpoint) => number): number =>
+      endpoints.reduce((total, endpoint) => total + of(endpoint), 0)
+    // Of several servers the slowest is what a person wants to see.
+    const times = endpoints.flatMap(({ firstTokens }) =>
+      firstTokens.present === undefined ? [] : [firstTokens],
+    )
+    const slowest = times.toSorted((a, b) => b.present! - a.present!)[0]
+    return {
+      delivered: sum(({ delivered }) => delivered),
+      begun: sum(({ begun }) => begun),
+      firstToken: slowest?.present,
+      firstTokenFloor: slowest?.floor,
+    }
+  }
+
+  /** What steers each server, in the order of the pool's; empty where the pace is fixed. */
+  get pacers(): readonly Pacer[] {
+    return this.#pacers
   }
 
   close(): void {

@@ -58,6 +58,7 @@ export interface FanoutOptions extends ShardChoice {
   total: number | undefined
   readSize: number | undefined
   stats: string | undefined
+  trace: string | undefined
   quiet: boolean
 }
 

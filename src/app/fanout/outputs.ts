@@ -191,7 +191,8 @@ function mayBeLocked(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? true
 }
 
-function refuseInput(file: string, operands: readonly string[], stdin: number): void {
+/** Refuses to write to a file that is also read. */
+export function refuseInput(file: string, operands: readonly string[], stdin: number): void {
   const own = statSync(file, { throwIfNoEntry: false })
   if (own === undefined || !own.isFile()) return
   for (const operand of operandsOrStdin(operands)) {
@@ -203,7 +204,8 @@ function refuseInput(file: string, operands: readonly string[], stdin: number): 
   }
 }
 
-function sameFile(a: string, b: string): boolean {
+/** Whether two names are of the same file. */
+export function sameFile(a: string, b: string): boolean {
   const first = statSync(a, { throwIfNoEntry: false })
   const second = statSync(b, { throwIfNoEntry: false })
   return first !== undefined && second !== undefined && isSameFile(first, second)

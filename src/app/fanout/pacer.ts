@@ -39,6 +39,13 @@ export class Pacer {
     this.#stop = options.clock.every(SECOND, () => this.#second())
   }
 
+  /** Requests that wait in the server's queue, as its /metrics tell; undefined without fresh ones. */
+  get waitingThere(): number | undefined {
+    if (this.#load === undefined || this.#options.clock.now() - this.#load.at > FRESH)
+      return undefined
+    return this.#load.load.waiting
+  }
+
   stop(): void {
     this.#stop()
   }

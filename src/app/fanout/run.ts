@@ -16,6 +16,7 @@ import { type Outputs, openOutputs } from './outputs.ts'
 import { RecordHandler } from './record-handler.ts'
 import { recordRules, requestParameters } from './settings.ts'
 import { Stop } from './stop.ts'
+import { openTrace, type Trace } from './trace.ts'
 
 /** Records in memory, per request that may be open. */
 const WINDOW = 4
@@ -26,8 +27,9 @@ export async function fanout(
   given: FanoutOptions,
   operands: string[],
 ): Promise<number> {
-  const { output, failures, stats } = given
-  const { shard, names } = resolveShard(context, given, { output, failures, stats })
+  const { output, failures, stats, trace: traceFile } = given
+  const files = { output, failures, stats, trace: traceFile }
+  const { shard, names } = resolveShard(context, given, files)
   const options = { ...given, ...names }
   const rules = recordRules(options)
   const parameters = requestParameters(options)
@@ -44,14 +46,13 @@ export async function fanout(
   })
   const parts = { clock, accounting, stop, outputs, engine, shard }
   const handler = new RecordHandler(context, options, parts)
-  const progress = startProgress(context, options, operands, clock, accounting, {
-    shards: shard?.count ?? 1,
-    inFlight: () => engine.pool.inUse,
-    waiting: () => engine.waiting ?? handler.waiting,
-    pace: () => engine.pace,
-  })
+  const waiting = (): string | undefined => engine.waiting ?? handler.waiting
+  let trace: Trace | undefined
+  const live = { engine, waiting, shards: shard?.count ?? 1 }
+  const progress = startProgress(context, options, operands, clock, accounting, live)
   let exitCode: number = EXIT.ok
   try {
+    trace = openTrace(context, options, operands, { clock, accounting, engine, waiting })
     const lines = inputLines(context, operands, options, (code) => {
       exitCode = Math.max(exitCode, code)
     })
@@ -60,6 +61,7 @@ export async function fanout(
     await handler.finish()
     engine.close()
     progress.stop()
+    await trace?.close()
     await closeOutputs(outputs, stop)
     stop.close()
     await writeStats(context, options.stats, {
@@ -72,7 +74,12 @@ export async function fanout(
     noteIdle(context, shard, accounting.skipped > 0 ? 'all of it is answered' : 'it has no record')
   }
   if (stop.fatal !== undefined) throw stop.fatal
-  exitCode = Math.max(exitCode, outputs.exitCode, accounting.failed > 0 ? EXIT.data : EXIT.ok)
+  exitCode = Math.max(
+    exitCode,
+    outputs.exitCode,
+    trace?.exitCode ?? EXIT.ok,
+    accounting.failed > 0 ? EXIT.data : EXIT.ok,
+  )
   return exitCode
 }
 
@@ -103,33 +110,35 @@ function startProgress(
   operands: string[],
   clock: Clock,
   accounting: Accounting,
-  live: {
-    shards: number
-    inFlight: () => number
-    waiting: () => string | undefined
-    pace: () => string | undefined
-  },
+  {
+    engine,
+    waiting,
+    shards,
+  }: { engine: Engine; waiting: () => string | undefined; shards: number },
 ): Progress {
   let total = options.total
   if (total === undefined) {
     void countLines(operands).then((count) => {
       // About as many records are in each shard.
-      total = count === undefined ? count : Math.ceil(count / live.shards)
+      total = count === undefined ? count : Math.ceil(count / shards)
     })
   }
   const progress = new Progress({
     clock,
     report: context.report,
     state: () => ({
+      ...engine.streams,
       done: accounting.answered + accounting.failed + accounting.skipped,
       total,
       errors: accounting.failed,
       retries: accounting.retries,
-      inFlight: live.inFlight(),
+      inFlight: engine.pool.inUse,
       completionTokens: accounting.completionTokens,
       answered: accounting.answered,
-      waiting: live.waiting(),
-      pace: live.pace(),
+      waiting: waiting(),
+      pace: engine.pace,
+      pieces: { ...engine.streams, answered: accounting.pieces },
+      succeeded: accounting.succeeded,
     }),
     live: !options.quiet && context.terminal !== undefined,
     columns: () => context.terminal?.columns ?? 80,

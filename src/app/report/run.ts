@@ -1,0 +1,100 @@
+import type { Context } from '../../cli/command.ts'
+import { SampleReader } from '../../core/answer-sample.ts'
+import type { ValueRange } from '../../core/field.ts'
+import type { JsonScanner } from '../../core/json-scan.ts'
+import { advice } from '../../core/report-advice.ts'
+import { type FullReport, reportText } from '../../core/report-text.ts'
+import { RunReport } from '../../core/run-report.ts'
+import { EXIT } from '../../core/tool-error.ts'
+import { TraceReader } from '../../core/trace-report.ts'
+import { writeAll } from '../../files/fd-sink.ts'
+import { OutputFile } from '../../files/output-file.ts'
+import { forEachInput } from '../inputs.ts'
+import { operandFiles } from '../operand-files.ts'
+import { ObjectLines } from './object-lines.ts'
+import type { ReportOptions } from './options.ts'
+
+/** A line of a trace or of --stats is no longer than this. */
+const LONGEST_LINE = 16 * 1024 * 1024
+
+/** What one kind of file does with a record; false where it is none of its own. */
+type Use = (scanner: JsonScanner, bytes: Buffer, range: ValueRange) => boolean
+
+/** The program of report-run: what a run has left behind in, what happened out. */
+export async function reportRun(
+  context: Context,
+  options: ReportOptions,
+  operands: string[],
+): Promise<number> {
+  const report = new RunReport()
+  const trace = new TraceReader()
+  let stats: Record<string, unknown> | undefined
+  const samples = new SampleReader()
+  const answers: Use = (scanner, bytes, range) => {
+    const sample = samples.read(scanner, bytes, range)
+    if (sample === undefined) return false
+    if (typeof sample === 'string') report.failure(sample)
+    else report.answer(sample)
+    return true
+  }
+  let damaged = false
+  let worst: number = EXIT.ok
+  const read = async (files: readonly string[], what: string, use: Use): Promise<number> => {
+    const lines = new ObjectLines(context, what, use)
+    const input = { blockSize: options.readSize, outputs: [options.html] }
+    const code = await forEachInput(context, files, input, (file, blocks) =>
+      lines.file(file.name, blocks),
+    )
+    damaged ||= lines.invalid > 0
+    worst = Math.max(worst, code)
+    return lines.invalid
+  }
+  report.invalid += await read(
+    await operandFiles(operands),
+    'no record of an answer or a failure',
+    answers,
+  )
+  if (options.failures !== undefined) {
+    report.invalid += await read([options.failures], 'no record of a failure', answers)
+  }
+  if (options.stats !== undefined) {
+    await read([options.stats], 'no counts of a run', (_, bytes, range) => {
+      stats = parse(bytes, range) as typeof stats
+      return stats !== undefined
+    })
+  }
+  if (options.trace !== undefined) {
+    await read([options.trace], 'no state of a run', (_, bytes, range) =>
+      trace.add(parse(bytes, range) ?? null),
+    )
+  }
+  const counted = report.toJSON()
+  const full: FullReport = {
+    ...counted,
+    advice: advice(counted),
+    ...(stats && { stats }),
+    ...(options.trace !== undefined && { trace: trace.toJSON() }),
+  }
+  if (options.html !== undefined) await writeHtml(options.html, full)
+  const text = options.json ? `${JSON.stringify(full)}\n` : reportText(full)
+  await writeAll(context.stdout.fd, Buffer.from(text), '<stdout>')
+  return Math.max(worst, damaged ? EXIT.data : EXIT.ok)
+}
+
+function parse(bytes: Buffer, { start, end }: ValueRange): unknown {
+  if (end - start > LONGEST_LINE) return undefined
+  return JSON.parse(bytes.toString('utf8', start, end)) as unknown
+}
+
+async function writeHtml(name: string, report: FullReport): Promise<void> {
+  const { reportPage } = await import('./page.ts')
+  const page = await reportPage(report)
+  const file = new OutputFile(name)
+  try {
+    await writeAll(file.fd, Buffer.from(page), name)
+  } catch (error) {
+    file.discard()
+    throw error
+  }
+  file.commit()
+}

@@ -1,0 +1,64 @@
+import { formatDuration } from './quantity.ts'
+import type { Report } from './run-report.ts'
+
+/** What to set next time, each with the arithmetic behind it; data for a person. */
+export function advice(report: Report): string[] {
+  return [timeoutAdvice, openAdvice, lengthAdvice, timeAdvice, failureAdvice].flatMap(
+    (of) => of(report) ?? [],
+  )
+}
+
+function timeoutAdvice({ total_ms, what_if }: Report): string | undefined {
+  if (total_ms.count === 0) return undefined
+  const worst = what_if.findLast(({ killed }) => killed > 0)
+  const longest = `the longest answer took ${formatDuration(total_ms.max)}`
+  const loss =
+    worst === undefined
+      ? ''
+      : `; --timeout ${worst.timeout_s} would have killed ${percent(worst.killed_share)} of the answers`
+  return `--timeout: leave it off (0). ${longest}${loss}. --idle-timeout tells a dead stream.`
+}
+
+/** Little's law, and the queue as first tokens show it. */
+function openAdvice(report: Report): string | undefined {
+  const { mean_open, requests_per_second, total_ms, first_token_ms } = report
+  if (mean_open === null || requests_per_second === null) return undefined
+  const mean = total_ms.mean / 1000
+  const law =
+    `${mean_open.toFixed(1)} requests were open in the mean = ` +
+    `${requests_per_second.toFixed(2)} answers/s * ${mean.toFixed(1)} s`
+  if (first_token_ms.count === 0) return `--concurrency: ${law}.`
+  const wait = Math.max(0, first_token_ms.mean - first_token_ms.bars[0]!.from) / 1000
+  const queued = requests_per_second * wait
+  const split = `Of those, ${requests_per_second.toFixed(2)} * ${wait.toFixed(2)} s = ${queued.toFixed(1)}`
+  if (queued < 0.1 * mean_open) {
+    return `--concurrency: ${law}. ${split} waited for a first token: no long queue, more may be faster; auto finds out.`
+  }
+  const next = Math.max(1, Math.round(mean_open - queued))
+  return `--concurrency: ${next} or auto. ${law}. ${split} waited for a first token, which gains nothing.`
+}
+
+function lengthAdvice({ cut_by_length, answered, answer_tokens }: Report): string | undefined {
+  if (cut_by_length === 0) return undefined
+  const share = percent(cut_by_length / answered)
+  return `--max-tokens: ${cut_by_length} of ${answered} answers (${share}) were cut at up to ${answer_tokens.max} tokens; twice that lets more of them end.`
+}
+
+function timeAdvice({ tokens_per_second, answer_tokens }: Report): string | undefined {
+  if (!tokens_per_second || answer_tokens.count === 0) return undefined
+  const mean = answer_tokens.mean
+  const ms = ((25_000 * mean) / tokens_per_second) * 1000
+  return `Time: 25000 answers * ${mean.toFixed(0)} tokens / ${tokens_per_second.toFixed(0)} tokens/s = ${formatDuration(ms)}.`
+}
+
+function failureAdvice({ failures }: Report): string | undefined {
+  const timeouts = Object.entries(failures).filter(([code]) => code.includes('timeout'))
+  if (timeouts.length === 0) return undefined
+  const list = timeouts.map(([code, count]) => `${count} ${code}`).join(', ')
+  return `Timeouts: ${list}. Raise that budget, or open fewer requests.`
+}
+
+/** A share for people. */
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`
+}

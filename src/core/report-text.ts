@@ -1,0 +1,194 @@
+import { formatDuration } from './quantity.ts'
+import { percent } from './report-advice.ts'
+import type { Distribution, Report } from './run-report.ts'
+import type { TraceReport } from './trace-report.ts'
+
+const BLOCKS = '▁▂▃▄▅▆▇█'
+const SPARKS = 60
+const BAR = 40
+
+/** What a report is made of beside the answers. */
+export interface FullReport extends Report {
+  advice: string[]
+  /** The object that fanout-complete --stats wrote. */
+  stats?: Record<string, unknown>
+  trace?: TraceReport
+}
+
+/** The report for a terminal. */
+export function reportText(report: FullReport): string {
+  const sections = [
+    totals(report),
+    overTime(report),
+    ofDistribution('Total time', report.total_ms, formatDuration),
+    ofDistribution('First token', report.first_token_ms, formatDuration),
+    ofDistribution('Answer length', report.answer_tokens, (value) => `${Math.round(value)}`),
+    failures(report),
+    whatIf(report),
+    stats(report),
+    trace(report),
+    next(report),
+  ]
+  const parts = sections.filter((lines) => lines.length > 0)
+  return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`
+}
+
+/** A name from data, without what could drive a terminal. */
+function clean(name: string): string {
+  return name.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '?')
+}
+
+/** Counts by name in one line. */
+export function counts(of: Record<string, number>): string {
+  return Object.entries(of)
+    .map(([name, count]) => `${clean(name)} ${count}`)
+    .join(', ')
+}
+
+function totals(report: FullReport): string[] {
+  const { records, answered, failed, invalid, tokens, seconds } = report
+  const lines = [
+    `Records        ${records}: ${answered} answered, ${failed} failed, ${invalid} invalid`,
+  ]
+  if (answered === 0) return lines
+  lines.push(`Finish         ${counts(report.finish_reasons)}`)
+  const share = (count: number): string => `${count} (${percent(count / answered)})`
+  lines.push(
+    `Cut, empty     ${share(report.cut_by_length)} cut by length, ${share(report.empty)} empty, ${share(report.retried)} retried`,
+    `Tokens         ${tokens.prompt} prompt, ${tokens.completion} completion, ${tokens.reasoning} reasoning`,
+  )
+  if (report.reasoning_share !== null)
+    lines.push(`Reasoning      ${percent(report.reasoning_share)}`)
+  if (seconds === null) return lines
+  lines.push(
+    `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}`,
+    `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second!.toFixed(0)} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
+  )
+  return lines
+}
+
+function overTime({ over_time }: Report): string[] {
+  const { bins, bin_s } = over_time
+  if (bins.length < 2) return []
+  const line = (name: string, values: number[], digits: number): string =>
+    `${name.padEnd(14)} ${sparks(values)}  most ${Math.max(...values).toFixed(digits)}`
+  return [
+    `Over time (${bins.length} bins of ${bin_s} s)`,
+    line(
+      'requests/s',
+      bins.map((bin) => bin.requests_per_s),
+      2,
+    ),
+    line(
+      'tokens/s',
+      bins.map((bin) => bin.tokens_per_s),
+      0,
+    ),
+    line(
+      'open',
+      bins.map((bin) => bin.open),
+      1,
+    ),
+  ]
+}
+
+function sparks(values: readonly number[]): string {
+  const each = Math.ceil(values.length / SPARKS)
+  const means: number[] = []
+  for (let at = 0; at < values.length; at += each) {
+    const part = values.slice(at, at + each)
+    means.push(part.reduce((sum, value) => sum + value, 0) / part.length)
+  }
+  const most = Math.max(...means)
+  return means
+    .map((value) => BLOCKS[most > 0 ? Math.round((value / most) * (BLOCKS.length - 1)) : 0])
+    .join('')
+}
+
+function ofDistribution(
+  name: string,
+  { count, mean, p50, p90, p99, max, bars }: Distribution,
+  format: (value: number) => string,
+): string[] {
+  if (count === 0) return []
+  const summary = { mean, p50, p90, p99, max }
+  const numbers = Object.entries(summary).map(([label, value]) => `${label} ${format(value)}`)
+  const most = Math.max(...bars.map((bar) => bar.count))
+  return [
+    `${name}: ${numbers.join(', ')}`,
+    ...bars.map((bar) => {
+      const stroke = '#'.repeat(Math.ceil((bar.count / most) * BAR))
+      return `  from ${format(bar.from).padEnd(10)} ${stroke.padEnd(BAR)} ${bar.count}`
+    }),
+  ]
+}
+
+function failures({ failures: codes }: Report): string[] {
+  const entries = Object.entries(codes)
+  if (entries.length === 0) return []
+  return ['Failures', ...entries.map(([code, count]) => `  ${clean(code).padEnd(24)} ${count}`)]
+}
+
+function whatIf({ what_if }: Report): string[] {
+  if (what_if.length === 0) return []
+  const lines = what_if.map(({ timeout_s, killed, killed_share, shorter_share }) => {
+    const shorter =
+      shorter_share === null ? 'no answer left' : `mean length ${signed(-shorter_share)}`
+    return `  ${`${timeout_s} s`.padEnd(7)} kills ${`${killed}`.padStart(6)} (${percent(killed_share)}), ${shorter}`
+  })
+  return ['A total timeout would have cost', ...lines]
+}
+
+/** A change in per cent, with its sign unless it is none. */
+function signed(share: number): string {
+  const text = percent(share)
+  if (/^-?0\.0 /.test(text)) return 'unchanged'
+  return share > 0 ? `+${text}` : text
+}
+
+function stats({ stats: told }: FullReport): string[] {
+  if (told === undefined) return []
+  const lines = Object.entries(told).flatMap(([name, value]) => {
+    if (typeof value === 'number') return [`  ${clean(name)} ${value}`]
+    if (typeof value !== 'object' || value === null || name === 'endpoints') return []
+    const numbers = Object.entries(value).filter(([, inner]) => typeof inner === 'number')
+    return numbers.length === 0
+      ? []
+      : [`  ${clean(name)}: ${counts(Object.fromEntries(numbers) as Record<string, number>)}`]
+  })
+  return ['Counts of the run (--stats)', ...lines]
+}
+
+function trace({ trace: told }: FullReport): string[] {
+  if (told === undefined || told.bins.length === 0) return []
+  const { bins, bin_s, reasons, lines } = told
+  const line = (name: string, values: (number | null)[]): string => {
+    const known = values.map((value) => value ?? 0)
+    return `${name.padEnd(14)} ${sparks(known)}  most ${Math.max(...known).toFixed(1)}`
+  }
+  const moved = counts(reasons)
+  return [
+    `Trace (${lines} lines, bins of ${bin_s} s)`,
+    line(
+      'limit',
+      bins.map((bin) => bin.limit),
+    ),
+    line(
+      'in flight',
+      bins.map((bin) => bin.in_flight),
+    ),
+    line(
+      'tokens/s',
+      bins.map((bin) => bin.tokens_per_second),
+    ),
+    line(
+      'first token ms',
+      bins.map((bin) => bin.first_token_ms),
+    ),
+    ...(moved === '' ? [] : [`limit moved    ${moved}`]),
+  ]
+}
+
+function next({ advice }: FullReport): string[] {
+  return advice.length === 0 ? [] : ['Next time', ...advice.map((line) => `  ${line}`)]
+}

@@ -1,0 +1,216 @@
+import type { AnswerSample } from './answer-sample.ts'
+import { Histogram } from './histogram.ts'
+import { TimeBins } from './time-bins.ts'
+
+/** Total timeouts that people set, in seconds. */
+const TIMEOUTS = [60, 120, 300, 600, 1200, 3600] as const
+const BARS = 24
+/** Bins of answers: finished, tokens, milliseconds of open requests. */
+const FINISHED = 0
+const TOKENS = 1
+const OPEN = 2
+/** Names of finish reasons or codes at most: damaged data must not fill the memory. */
+const MOST_NAMES = 100
+
+/** A distribution in a report. */
+export interface Distribution {
+  count: number
+  mean: number
+  p50: number
+  p90: number
+  p99: number
+  max: number
+  bars: { from: number; to: number; count: number }[]
+}
+
+/** What a total timeout would have done to these answers. */
+export interface WhatIf {
+  timeout_s: number
+  killed: number
+  killed_share: number
+  /** Mean tokens of those left, and how much less that is than of all, as a share. */
+  survivors_mean_tokens: number | null
+  shorter_share: number | null
+}
+
+export interface Report {
+  records: number
+  answered: number
+  failed: number
+  invalid: number
+  finish_reasons: Record<string, number>
+  cut_by_length: number
+  empty: number
+  retried: number
+  tokens: { prompt: number; completion: number; reasoning: number }
+  /** Share of reasoning in tokens where servers tell, else in characters. */
+  reasoning_share: number | null
+  started_at: string | null
+  seconds: number | null
+  requests_per_second: number | null
+  tokens_per_second: number | null
+  mean_open: number | null
+  over_time: {
+    bin_s: number
+    bins: { time: string; requests_per_s: number; tokens_per_s: number; open: number }[]
+  }
+  total_ms: Distribution
+  first_token_ms: Distribution
+  answer_tokens: Distribution
+  failures: Record<string, number>
+  what_if: WhatIf[]
+}
+
+/** Adds answers and failures up, in memory that does not grow. */
+export class RunReport {
+  answered = 0
+  failed = 0
+  invalid = 0
+  #finish = new Map<string, number>()
+  #failures = new Map<string, number>()
+  #empty = 0
+  #retried = 0
+  #tokens = { prompt: 0, completion: 0, reasoning: 0 }
+  #chars = { answer: 0, reasoning: 0 }
+  #total = new Histogram()
+  #first = new Histogram()
+  #length = new Histogram()
+  #bins = new TimeBins(3)
+  #from = Number.POSITIVE_INFINITY
+  #to = Number.NEGATIVE_INFINITY
+  /** Of answers whose time and tokens are known: all, and those that each timeout leaves. */
+  #timed = { count: 0, tokens: 0 }
+  #left = TIMEOUTS.map(() => ({ killed: 0, count: 0, tokens: 0 }))
+
+  failure(code: string): void {
+    this.failed++
+    count(this.#failures, code)
+  }
+
+  answer(sample: AnswerSample): void {
+    const { completionTokens, totalMs, firstTokenMs } = sample
+    this.answered++
+    count(this.#finish, sample.finishReason)
+    if (sample.isEmpty) this.#empty++
+    if ((sample.attempts ?? 1) > 1) this.#retried++
+    this.#tokens.prompt += sample.promptTokens ?? 0
+    this.#tokens.completion += completionTokens ?? 0
+    this.#tokens.reasoning += sample.reasoningTokens ?? 0
+    this.#chars.answer += sample.chars
+    this.#chars.reasoning += sample.reasoningChars
+    if (completionTokens !== undefined) this.#length.add(completionTokens)
+    if (firstTokenMs !== undefined) this.#first.add(firstTokenMs)
+    if (totalMs === undefined) return
+    this.#total.add(totalMs)
+    this.#whatIf(totalMs, completionTokens)
+    this.#overTime(sample, totalMs)
+  }
+
+  toJSON(): Report {
+    const seconds = this.#to > this.#from ? (this.#to - this.#from) / 1000 : null
+    const rate = (amount: number): number | null => (seconds === null ? null : amount / seconds)
+    const { reasoning, completion } = this.#tokens
+    const chars = this.#chars.answer + this.#chars.reasoning
+    const byChars = chars > 0 ? this.#chars.reasoning / chars : null
+    const bins = this.#bins.list()
+    const width = this.#bins.width / 1000
+    const open = bins.reduce((sum, { sums }) => sum + sums[OPEN]!, 0) / 1000
+    return {
+      records: this.answered + this.failed + this.invalid,
+      answered: this.answered,
+      failed: this.failed,
+      invalid: this.invalid,
+      finish_reasons: sorted(this.#finish),
+      cut_by_length: this.#finish.get('length') ?? 0,
+      empty: this.#empty,
+      retried: this.#retried,
+      tokens: { ...this.#tokens },
+      reasoning_share: reasoning > 0 && completion > 0 ? reasoning / completion : byChars,
+      started_at: seconds === null ? null : new Date(this.#from).toISOString(),
+      seconds,
+      requests_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[FINISHED]!, 0)),
+      tokens_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[TOKENS]!, 0)),
+      mean_open: rate(open),
+      over_time: {
+        bin_s: width,
+        bins: bins.map(({ at, sums }) => ({
+          time: new Date(at).toISOString(),
+          requests_per_s: sums[FINISHED]! / width,
+          tokens_per_s: sums[TOKENS]! / width,
+          open: sums[OPEN]! / 1000 / width,
+        })),
+      },
+      total_ms: distribution(this.#total),
+      first_token_ms: distribution(this.#first),
+      answer_tokens: distribution(this.#length),
+      failures: sorted(this.#failures),
+      what_if: this.#total.count === 0 ? [] : this.#whatIfs(),
+    }
+  }
+
+  #overTime({ startedAt, firstTokenMs, completionTokens }: AnswerSample, totalMs: number): void {
+    const end = (startedAt ?? Number.NaN) + totalMs
+    // Beyond what a Date can be: a damaged number.
+    if (startedAt === undefined || !(Math.abs(end) < 8.64e15)) return
+    this.#from = Math.min(this.#from, startedAt)
+    this.#to = Math.max(this.#to, end)
+    this.#bins.add(end, FINISHED, 1)
+    this.#bins.spread(startedAt, end, OPEN, totalMs)
+    const first = startedAt + Math.min(firstTokenMs ?? 0, totalMs)
+    this.#bins.spread(first, end, TOKENS, completionTokens ?? 0)
+  }
+
+  #whatIf(totalMs: number, tokens: number | undefined): void {
+    if (tokens !== undefined) {
+      this.#timed.count++
+      this.#timed.tokens += tokens
+    }
+    for (const [index, timeout] of TIMEOUTS.entries()) {
+      const left = this.#left[index]!
+      if (totalMs > timeout * 1000) left.killed++
+      else if (tokens !== undefined) {
+        left.count++
+        left.tokens += tokens
+      }
+    }
+  }
+
+  #whatIfs(): WhatIf[] {
+    const mean = this.#timed.tokens / this.#timed.count
+    return TIMEOUTS.map((timeout, index) => {
+      const { killed, count: left, tokens } = this.#left[index]!
+      const survivors = left > 0 ? tokens / left : null
+      return {
+        timeout_s: timeout,
+        killed,
+        killed_share: killed / this.#total.count,
+        survivors_mean_tokens: survivors,
+        shorter_share: survivors === null || !(mean > 0) ? null : 1 - survivors / mean,
+      }
+    })
+  }
+}
+
+function distribution(histogram: Histogram): Distribution {
+  const { max, count: values } = histogram
+  const at = (share: number): number => Math.round(Math.min(max, histogram.percentile(share)))
+  return {
+    count: values,
+    mean: histogram.mean,
+    p50: at(0.5),
+    p90: at(0.9),
+    p99: at(0.99),
+    max,
+    bars: histogram.bars(BARS),
+  }
+}
+
+function count(counts: Map<string, number>, name: string): void {
+  const key = counts.has(name) || counts.size < MOST_NAMES ? name.slice(0, 80) : 'others'
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}
+
+/** The most frequent first. */
+function sorted(counts: Map<string, number>): Record<string, number> {
+  return Object.fromEntries([...counts].toSorted((a, b) => b[1] - a[1]))
+}
