@@ -46,7 +46,7 @@ function overTime(plot: Plot, draw: Draw, { over_time }: FullReport): Chart[] {
   const data = bins.map((bin, index) => ({ ...bin, minutes: (index * bin_s) / 60 }))
   const series = (y: string, label: string) => ({
     x: { label: 'minutes →' },
-    y: { label: `↑ ${label}`, grid: true, tickFormat: 's', ticks: 4 },
+    y: { label: `↑ ${label}`, grid: true, ticks: 4 },
     marks: [
       plot.areaY(data, { x: 'minutes', y, fill: FILL, fillOpacity: 0.25, curve: 'step-after' }),
       plot.lineY(data, { x: 'minutes', y, stroke: FILL, strokeWidth: 1.5, curve: 'step-after' }),
@@ -81,7 +81,7 @@ function ofDistribution(
   return [
     draw(title, caption, {
       x: { type: 'log', label: `${unit} →`, tickFormat: '~s', ticks: 4 },
-      y: { label: '↑ answers', grid: true, tickFormat: 's', ticks: 4 },
+      y: { label: '↑ answers', grid: true, ticks: 4 },
       marks: [plot.rectY(data, { x1: 'x1', x2: 'x2', y: 'count', fill: FILL }), plot.ruleY([0])],
     }),
   ]
@@ -139,7 +139,7 @@ function trace(plot: Plot, draw: Draw, { trace: told }: FullReport): Chart[] {
   const chart = (title: string, caption: string, label: string, marks: object[]): Chart =>
     draw(title, caption, {
       x: { label: 'minutes →' },
-      y: { label: `↑ ${label}`, grid: true, tickFormat: 's', ticks: 4 },
+      y: { label: `↑ ${label}`, grid: true, ticks: 4 },
       marks: [plot.ruleY([0]), ...marks],
     })
   return [
