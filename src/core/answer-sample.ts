@@ -64,7 +64,8 @@ export class SampleReader {
       record = this.#answers.read(scanner, bytes, range)
     } catch (error) {
       if (!(error instanceof RowProblem)) throw error
-      return undefined
+      // No trainer would take it, but it is an answer where the server's own body is there.
+      record = 'no-conversation'
     }
     if (record === 'failed') return failureCode(bytes, members)
     const sample = emptySample(timing, number(parseValue(bytes, members[ATTEMPTS])))

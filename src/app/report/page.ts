@@ -25,7 +25,8 @@ section, figure { margin: 1.25rem 0 0; min-width: 0 }
 svg { width: 100%; height: auto; display: block; overflow: visible }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 td, th { text-align: right; white-space: nowrap; padding: .2rem .4rem; border-bottom: 1px solid var(--line); font-weight: 400 }
-th { color: var(--soft); font-size: .85rem } td:first-child, th:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere }
+th { color: var(--soft); font-size: .85rem } td:first-child, th:first-child { text-align: left; white-space: normal; overflow-wrap: break-word }
+@media (max-width: 26rem) { td, th { font-size: .85rem; padding: .2rem } }
 li { margin: .35rem 0; overflow-wrap: anywhere } ul { padding-left: 1.1rem }
 `
 
