@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { SERVER_PROFILES } from '../../src/simulator/profiles.ts'
 import { executable, newFolder, run } from '../support/run.ts'
@@ -27,10 +29,10 @@ async function served(t: Lifetime, args: string[]): Promise<Served> {
     stderr += chunk.toString()
   })
   const [chunk] = (await once(child.stdout!, 'data')) as [Buffer]
-  const text = chunk.toString()
-  assert.match(text, /^http:\/\/127\.0\.0\.1:\d+\/v1\n$/)
+  const printed = chunk.toString()
+  assert.match(printed, /^http:\/\/127\.0\.0\.1:\d+\/v1\n$/)
   return {
-    url: text.trim(),
+    url: printed.trim(),
     end: async (signal) => {
       child.kill(signal)
       const [code] = (await once(child, 'close')) as [number]
@@ -207,10 +209,14 @@ describe('simulate-server', { concurrency: true }, () => {
           headers: { 'content-type': 'application/json' },
         }).then((reply) => reply.text())
       await Promise.all(Array.from({ length: 12 }, (_, index) => ask(index)))
-      const stats = (await (await fetch(server.url.replace('/v1', '/stats'))).json()) as {
-        scheduler: { peak_running: number }
-      }
-      return stats.scheduler.peak_running
+      const stats = await new Promise<string>((resolve, reject) => {
+        // A connection of its own: one that was kept may be closed just when it is used again.
+        const options = { agent: false, timeout: 60_000 }
+        get(server.url.replace('/v1', '/stats'), options, (reply) =>
+          text(reply).then(resolve, reject),
+        ).on('error', reject)
+      })
+      return (JSON.parse(stats) as { scheduler: { peak_running: number } }).scheduler.peak_running
     }
     assert.deepEqual([await most(), await most('--max-num-seqs', '6')], [4, 6])
   })
