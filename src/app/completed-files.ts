@@ -6,7 +6,7 @@ import { EXIT, type Place, ToolError } from '../core/tool-error.ts'
 import { expandGlob } from '../files/glob.ts'
 import { type Input, openInput } from '../files/input.ts'
 import { type LineBlock, lineBlocks } from '../streams/line-blocks.ts'
-import { contentOf, RECORD_POLICY } from './record-lines.ts'
+import { contentOf, eachLine, RECORD_POLICY } from './record-lines.ts'
 
 /** What files of answers hold, in lines. */
 export interface CompletedCounts {
@@ -124,17 +124,9 @@ class CompletedReader {
   }
 
   #block(file: string, block: LineBlock, firstLine: number): number {
-    const { bytes, end } = block
-    const judge = this.#judge
-    let line = firstLine
-    judge.begin(bytes, end)
-    for (let at = 0; at < end; line++) {
-      const start = at
-      const clean = judge.line(start)
-      at = judge.terminated ? judge.end + 1 : judge.end
-      this.#line(bytes, start, clean, { file, line })
-    }
-    return line
+    return eachLine(this.#judge, block, firstLine, (start, clean, line) =>
+      this.#line(block.bytes, start, clean, { file, line }),
+    )
   }
 
   #line(bytes: Buffer, lineStart: number, clean: boolean, place: Place): void {

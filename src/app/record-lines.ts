@@ -2,11 +2,35 @@ import { isUtf8 } from 'node:buffer'
 import type { ValueRange } from '../core/field.ts'
 import { hasBom } from '../core/file-kind.ts'
 import type { LineJudge, LinePolicy } from '../core/line-judge.ts'
+import type { LineBlock } from '../streams/line-blocks.ts'
 
 /** Lines that can be used as records: what is JSON, however odd. */
 export const RECORD_POLICY: LinePolicy = {
   maxDepth: Number.MAX_SAFE_INTEGER,
   allow: new Set(['duplicate-key', 'lone-surrogate', 'too-deep']),
+}
+
+/**
+ * Judges the lines of a block one after the other.
+ *
+ * @param use gets where the line starts, whether it is clean, and its number; the judge tells the rest
+ * @returns the number of the line behind the block
+ */
+export function eachLine(
+  judge: LineJudge,
+  { bytes, end }: LineBlock,
+  firstLine: number,
+  use: (start: number, clean: boolean, line: number) => void,
+): number {
+  let line = firstLine
+  judge.begin(bytes, end)
+  for (let at = 0; at < end; line++) {
+    const start = at
+    const clean = judge.line(start)
+    at = judge.terminated ? judge.end + 1 : judge.end
+    use(start, clean, line)
+  }
+  return line
 }
 
 /**

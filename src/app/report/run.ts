@@ -1,7 +1,6 @@
 import type { Context } from '../../cli/command.ts'
 import { SampleReader } from '../../core/answer-sample.ts'
 import type { ValueRange } from '../../core/field.ts'
-import type { JsonScanner } from '../../core/json-scan.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
 import { RunReport } from '../../core/run-report.ts'
@@ -10,15 +9,12 @@ import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { OutputFile } from '../../files/output-file.ts'
 import { forEachInput } from '../inputs.ts'
+import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
-import { ObjectLines } from './object-lines.ts'
 import type { ReportOptions } from './options.ts'
 
 /** A line of a trace or of --stats is no longer than this. */
 const LONGEST_LINE = 16 * 1024 * 1024
-
-/** What one kind of file does with a record; false where it is none of its own. */
-type Use = (scanner: JsonScanner, bytes: Buffer, range: ValueRange) => boolean
 
 /** The program of report-run: what a run has left behind in, what happened out. */
 export async function reportRun(
@@ -30,7 +26,7 @@ export async function reportRun(
   const trace = new TraceReader()
   let stats: Record<string, unknown> | undefined
   const samples = new SampleReader()
-  const answers: Use = (scanner, bytes, range) => {
+  const answers: UseObject = (scanner, bytes, range) => {
     const sample = samples.read(scanner, bytes, range)
     if (sample === undefined) return false
     if (typeof sample === 'string') report.failure(sample)
@@ -39,8 +35,8 @@ export async function reportRun(
   }
   let damaged = false
   let worst: number = EXIT.ok
-  const read = async (files: readonly string[], what: string, use: Use): Promise<number> => {
-    const lines = new ObjectLines(context, what, use)
+  const read = async (files: readonly string[], what: string, use: UseObject): Promise<number> => {
+    const lines = new ObjectLines(context, { message: what, code: 'not-a-record' }, use)
     const input = { blockSize: options.readSize, outputs: [options.html] }
     const code = await forEachInput(context, files, input, (file, blocks) =>
       lines.file(file.name, blocks),

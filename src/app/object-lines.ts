@@ -1,0 +1,69 @@
+import type { Context } from '../cli/command.ts'
+import type { ValueRange } from '../core/field.ts'
+import type { JsonScanner } from '../core/json-scan.ts'
+import { LineJudge } from '../core/line-judge.ts'
+import { problemText } from '../core/problem-text.ts'
+import type { Place } from '../core/tool-error.ts'
+import type { LineBlock } from '../streams/line-blocks.ts'
+import { contentOf, eachLine, RECORD_POLICY } from './record-lines.ts'
+
+/** What is done with an object that the scanner has just read; false where it is none of its own. */
+export type UseObject = (scanner: JsonScanner, bytes: Buffer, range: ValueRange) => boolean
+
+/** Reads lines as objects, and names those that cannot be used. */
+export class ObjectLines {
+  invalid = 0
+  blank = 0
+  #context: Context
+  #useless: { message: string; code: string }
+  #use: UseObject
+  #judge = new LineJudge(RECORD_POLICY)
+
+  /** @param useless what is said of an object that `use` does not take */
+  constructor(context: Context, useless: { message: string; code: string }, use: UseObject) {
+    this.#context = context
+    this.#useless = useless
+    this.#use = use
+  }
+
+  /** @param settle called after every block */
+  async file(
+    name: string,
+    blocks: AsyncIterable<LineBlock>,
+    settle?: () => Promise<void>,
+  ): Promise<void> {
+    let first = 1
+    for await (const block of blocks) {
+      first = eachLine(this.#judge, block, first, (start, clean, line) =>
+        this.#line(block, start, clean, { file: name, line }),
+      )
+      await settle?.()
+    }
+  }
+
+  #line({ bytes, cut }: LineBlock, start: number, clean: boolean, place: Place): void {
+    const judge = this.#judge
+    const range = clean ? { start, end: judge.end } : contentOf(judge, bytes, start)
+    if (range === undefined) {
+      if (!cut || judge.terminated) this.#bad(bytes, start, place)
+      return
+    }
+    while (bytes[range.start]! <= 0x20) range.start++
+    while (bytes[range.end - 1]! <= 0x20) range.end--
+    if (bytes[range.start] === 0x7b && this.#use(judge.scanner, bytes, range)) return
+    this.invalid++
+    this.#context.report.error(this.#useless.message, this.#useless.code, place)
+  }
+
+  #bad(bytes: Buffer, start: number, place: Place): void {
+    const { problems, end } = this.#judge
+    const { code, at } = problems[0]!
+    if (code === 'blank') {
+      this.blank++
+      return
+    }
+    this.invalid++
+    const column = at - start + 1
+    this.#context.report.error(problemText(code, bytes, at, end), code, { ...place, column })
+  }
+}
