@@ -1,7 +1,8 @@
 #!/bin/bash
 # prove.sh QUESTIONS MERGED RAW...
 # Shows with the toolkit's own stages that each key of QUESTIONS is answered exactly once over all RAW
-# files, and writes them as one file. KEY=custom_id for answers to batch lines.
+# files, and writes them as one file. KEY=custom_id for answers to batch lines. With MODEL (and
+# FANOUT_OPTIONS, as the run had them) also that each answer is to this very request; else keys count.
 set -euo pipefail
 if [ $# -lt 3 ]; then
   echo 'usage: prove.sh QUESTIONS MERGED RAW...' >&2
@@ -31,6 +32,14 @@ dedupe-completed -q --completed "$merged.part" "$questions" > "$merged.left" ||
 dedupe-completed -q --completed "$questions" "$merged.part" > "$merged.extra" ||
   fail 'questions have no key of their own: give them one with extract-prompts'
 [ -s "$merged.extra" ] && fail "$(wc -l < "$merged.extra") answers are to no question"
+# 4. The answers are to these requests, by their request_hash; no server is asked for what is answered.
+what='by key alone (MODEL is not set)'
+if [ -n "${MODEL:-}" ]; then
+  fanout-complete -q --model "$MODEL" --url http://127.0.0.1:9/v1 --completed "$merged.part" \
+    ${FANOUT_OPTIONS:-} "$questions" || fail 'there are answers to other requests (see above)'
+  what="to these requests of $MODEL"
+fi
 rm "$merged.left" "$merged.extra"
 mv "$merged.part" "$merged"
 echo "PROVED: $(wc -l < "$merged") keys, each answered exactly once, are in $merged"
+echo "compared: $what"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# status.sh: the sums over the --stats of the tasks that have ended, and the answers in all files.
+# status.sh: the sums over the --stats of the tasks that have ended, of each shard its last start, and
+# the answers in all files, of all starts. Remove stats.*.json when the number of shards changes.
 set -euo pipefail
 node -e '
   const sums = {}

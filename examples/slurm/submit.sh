@@ -7,6 +7,7 @@ if [ $# -lt 2 ]; then
   echo 'usage: submit.sh SHARDS FILE.sbatch [SBATCH OPTION...]' >&2
   exit 2
 fi
+[[ $1 =~ ^[1-9][0-9]*$ ]] || { echo "submit.sh: SHARDS is a number from 1, not '$1'" >&2; exit 2; }
 shards=$1
 file=$2
 shift 2

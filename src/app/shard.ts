@@ -38,6 +38,9 @@ export function resolveShard<Names extends Record<string, string | undefined>>(
     )
   }
   const which = shard === 'auto' ? shardOfTask(context.env, shards) : shard
+  if (shard === 'auto' && which.count === 1) {
+    context.report.warning('--shard auto is shard 0 of 1 here: this task does all records')
+  }
   const filled = Object.entries(names).map(([option, name]) => [option, withShard(name, which)])
   return { shard: which, names: Object.fromEntries(filled) as Names }
 }

@@ -34,6 +34,9 @@ interface Holder {
   token: string
 }
 
+/** Half a lock: its writer died, or writes it at this moment. Watched like a foreign one. */
+const NOBODY: Holder = { host: UNREADABLE, pid: 0, since: '', space: '', token: '' }
+
 /** How a lock is taken that somebody else seems to hold. */
 export interface LockOptions {
   /** Locks are touched and watched by it. */
@@ -147,18 +150,23 @@ function recreate(path: string, own: Holder): boolean {
 function read(path: string): Holder | undefined {
   try {
     const holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<Holder>
+    if (typeof holder.host !== 'string' || !isProcessNumber(holder.pid)) return NOBODY
     return {
-      host: String(holder.host),
-      pid: Number(holder.pid),
+      host: holder.host,
+      pid: holder.pid,
       since: String(holder.since),
       space: String(holder.space ?? ''),
       token: String(holder.token ?? ''),
     }
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined
-    // Half a lock: its writer died, or writes it at this moment. Watched like a foreign one.
-    return { host: UNREADABLE, pid: 0, since: '', space: '', token: '' }
+    return NOBODY
   }
+}
+
+/** 0 would be our own group of processes. */
+function isProcessNumber(pid: unknown): pid is number {
+  return Number.isSafeInteger(pid) && (pid as number) > 0
 }
 
 /**

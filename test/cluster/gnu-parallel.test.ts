@@ -45,6 +45,10 @@ test('GNU parallel: clients killed, started again with --resume-failed, proved',
   await fails([...merged, merged[0]!], /NOT PROVED: lines are damaged, or a key is answered twice/)
   const other = merged[0]!.replace(/"id":\d+/, '"id":"other"')
   await fails([...merged, other], /NOT PROVED: 1 answers are to no question/)
+  const foreign = merged.map((line) =>
+    line.replace(/"request_hash":"\w+"/, '"request_hash":"0000000000000000"'),
+  )
+  await fails(foreign, /NOT PROVED: there are answers to other requests/)
 })
 
 function readText(file: string): string {

@@ -34,6 +34,24 @@ describe('the lock', () => {
     lock.release()
   })
 
+  test('without a holder that could be looked up is watched, and taken when it stands still', async () => {
+    for (const text of [
+      `{"host":"${hostname()}"}`,
+      '{"pid":1}',
+      'null',
+      '',
+      '{"host":"h","pid":-1}',
+    ]) {
+      const file = join(newFolder(), 'out')
+      writeFileSync(`${file}.lock`, text)
+      let watched = 0
+      const lock = await FileLock.take(file, { clock: systemClock(3000), onWatch: () => watched++ })
+      assert.equal(watched, 1, text)
+      lock.release()
+      assert.ok(!existsSync(`${file}.lock`))
+    }
+  })
+
   test('cannot be taken where there is no folder', async () => {
     await assert.rejects(FileLock.take(join(newFolder(), 'no', 'out'), never), /cannot write/)
   })

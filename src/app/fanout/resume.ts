@@ -14,7 +14,7 @@ export class Answered {
   file = ''
   #rule: KeyRule
   #shard: Shard | undefined
-  /** Three words a key: the request hash, 0 where the answer has none, and the number of its file. */
+  /** Three words a key: the request hash, and the number of its file from 1, 0 where it has no hash. */
   #table = new FingerprintTable(3)
   #files: string[] = []
   /** Keys that several files answer, to different questions: the request hashes by file. */
@@ -53,16 +53,16 @@ export class Answered {
     const fingerprint = this.#rule.fingerprintOfText(key)
     if (!this.#table.find(fingerprint)) return 'open'
     const { array, at } = this.#table
-    if (array[at] === 0 && array[at + 1] === 0) return 'answered'
+    if (array[at + 2] === 0) return 'answered'
     const asked = hash()
     const [high, low] = words(asked)
     const matches = array[at] === high && array[at + 1] === low
-    if (!matches) this.file = this.#files[array[at + 2]!] ?? ''
+    if (!matches) this.file = this.#fileOf(array[at + 2]!)
     if (this.#differing.size === 0) return matches ? 'answered' : 'changed'
     const others = [...(this.#differing.get(fingerprint.join()) ?? [])]
     const foreign = others.find(([, other]) => other !== asked)
     if (strict && foreign !== undefined) {
-      this.file = this.#files[foreign[0]] ?? ''
+      this.file = this.#fileOf(foreign[0])
       return 'changed'
     }
     return matches || others.some(([, other]) => other === asked) ? 'answered' : 'changed'
@@ -71,19 +71,23 @@ export class Answered {
   /** The last answer in a file counts for that file; another file's stands beside it. */
   #note(fingerprint: Int32Array, hash: string | undefined): void {
     const table = this.#table
-    const file = this.#files.length - 1
-    const isNew = !table.find(fingerprint)
-    if (isNew) table.insert(fingerprint)
+    const file = this.#files.length
+    if (!table.find(fingerprint)) table.insert(fingerprint)
     if (hash === undefined || !/^[0-9a-f]{16}$/.test(hash)) return
     const { array, at } = table
     const [high, low] = words(hash)
-    const differs = !isNew && (array[at] !== high || array[at + 1] !== low)
-    if (differs && array[at + 2] !== file) this.#differ(fingerprint, hash, file)
+    const isFirst = array[at + 2] === 0 || array[at + 2] === file
+    if (!isFirst && (array[at] !== high || array[at + 1] !== low))
+      this.#differ(fingerprint, hash, file)
     else {
       array[at] = high
       array[at + 1] = low
       array[at + 2] = file
     }
+  }
+
+  #fileOf(number: number): string {
+    return this.#files[number - 1] ?? ''
   }
 
   #differ(fingerprint: Int32Array, hash: string, file: number): void {
