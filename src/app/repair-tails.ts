@@ -51,7 +51,11 @@ export async function lockTarget(context: Context, path: string): Promise<FileLo
   const onWatch = (holder: string): void =>
     context.report.note(`${path}: waiting to see whether ${holder} still lives`)
   try {
-    return await FileLock.take(path, { clock: context.clock(1), onWatch })
+    return await FileLock.take(path, {
+      clock: context.clock(1),
+      onWatch,
+      interrupted: () => context.interrupt.signal !== undefined,
+    })
   } catch (error) {
     if (error instanceof ToolError && error.code === 'io') return undefined
     throw error

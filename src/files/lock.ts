@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Clock } from '../core/clock.ts'
-import { errnoOf, ioError, ToolError } from '../core/tool-error.ts'
+import { errnoOf, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
 
 /** A holder touches its lock this often, in milliseconds. */
 const TOUCH_EVERY = 5000
@@ -43,6 +43,8 @@ export interface LockOptions {
   clock: Clock
   /** Told when the watching of a lock begins. */
   onWatch: (holder: string) => void
+  /** Asked each second of the watching: whether a signal ends it. */
+  interrupted?: () => boolean
   /** The scheduler says that the holder on another host is gone: take its lock without watching. */
   takeOver?: boolean
 }
@@ -65,11 +67,11 @@ export class FileLock {
    * It relies on the exclusive creation of a file and on rename alone, which NFS, Lustre and FUSE
    * mounts give; flock they may not.
    *
-   * @throws ToolError `locked`, naming the holder
+   * @throws ToolError `locked`, naming the holder; Interrupted where a signal ended the watching
    */
   static async take(
     file: string,
-    { clock, onWatch, takeOver = false }: LockOptions,
+    { clock, onWatch, interrupted = () => false, takeOver = false }: LockOptions,
   ): Promise<FileLock> {
     const path = `${file}.lock`
     const own: Holder = {
@@ -89,7 +91,7 @@ export class FileLock {
         if (isAlive(holder.pid)) throw locked(file, holder)
       } else if (!takeOver || holder.host === UNREADABLE) {
         onWatch(describe(holder))
-        if (await moves(path, clock)) throw locked(file, read(path) ?? holder)
+        if (await moves(path, clock, interrupted)) throw locked(file, read(path) ?? holder)
       }
       remove(path, holder)
     }
@@ -224,10 +226,11 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function moves(path: string, clock: Clock): Promise<boolean> {
+async function moves(path: string, clock: Clock, interrupted: () => boolean): Promise<boolean> {
   const before = modified(path)
   for (let waited = 0; waited < STALE_AFTER; waited += LOOK_EVERY) {
     await new Promise<void>((resolve) => void clock.after(LOOK_EVERY, resolve))
+    if (interrupted()) throw new Interrupted()
     if (modified(path) !== before) return true
   }
   return false

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, openSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -135,6 +135,21 @@ describe('how people start it', { concurrency: 2, timeout: 60_000 }, () => {
 
 describe('the lock of another host', { concurrency: true, timeout: 60_000 }, () => {
   const holder = { host: 'no-such-host.invalid', pid: 1, since: '2026-11-29T02:14:07.318Z' }
+
+  test('TERM while it is watched ends the run, and leaves the lock', {
+    timeout: 25_000,
+  }, async () => {
+    const out = join(newFolder(), 'out')
+    writeFileSync(`${out}.lock`, `${JSON.stringify(holder)}\n`)
+    const args = ['--url', 'http://127.0.0.1:9/v1', '--model', 'm', '-o', out]
+    const result = await run('fanout-complete', args, {
+      input: prompts(1),
+      onStart: (child) => child.stderr!.once('data', () => child.kill('SIGTERM')),
+    })
+    // Neither the watching nor the drain, 30 s each, is waited out.
+    assert.equal(result.code, 143, result.stderr)
+    assert.ok(existsSync(`${out}.lock`))
+  })
 
   for (const alive of [false, true]) {
     test(`that ${alive ? 'is touched is not taken' : 'stands still is taken'}`, async (t) => {

@@ -126,7 +126,12 @@ function lockOf(
     context.report.warning(
       `${output}.lock is held by ${holder}: watching for 30 s whether it lives (--take-lock does not)`,
     )
-  return FileLock.take(output, { clock, onWatch, takeOver })
+  return FileLock.take(output, {
+    clock,
+    onWatch,
+    interrupted: () => context.interrupt.signal !== undefined,
+    takeOver,
+  })
 }
 
 /** Mends the torn tail of a file that is resumed, and reads what is answered in it and elsewhere. */

@@ -36,7 +36,12 @@ export async function fanout(
   const clock = context.clock(options.clockSpeed)
   const accounting = new Accounting()
   const stop = new Stop(context, clock, options.drain)
-  const outputs = await openOutputs(context, options, operands, clock, rules.key, shard)
+  const outputs = await openOutputs(context, options, operands, clock, rules.key, shard).catch(
+    (error: unknown) => {
+      stop.close()
+      throw error
+    },
+  )
   const engine = new Engine(context, options, {
     clock,
     accounting,
