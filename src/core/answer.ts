@@ -221,8 +221,9 @@ export class AnswerCollector {
   }
 
   #withoutIndices(): Record<string, unknown> {
+    if (this.#extra.tool_calls === undefined) return this.#extra
     const { tool_calls: calls, ...others } = this.#extra
-    return calls === undefined ? others : { ...others, tool_calls: withoutIndices(calls) }
+    return { ...others, tool_calls: withoutIndices(calls) }
   }
 
   #heard(): void {

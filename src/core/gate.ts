@@ -6,6 +6,7 @@ type Waiter<T> = (got: T | undefined) => void
  */
 export class Gate<T> {
   #take: () => T | undefined
+  #onServed: () => void
   #first: Waiter<T>[] = []
   #others: Waiter<T>[] = []
   /** Those before it are served: taking from the front of an array would move the rest each time. */
@@ -13,9 +14,13 @@ export class Gate<T> {
   #held = new Set<string>()
   #closed = false
 
-  /** @param take takes one, or gives undefined while there is none */
-  constructor(take: () => T | undefined) {
+  /**
+   * @param take takes one, or gives undefined while there is none
+   * @param onServed told that one fewer waits
+   */
+  constructor(take: () => T | undefined, onServed: () => void = () => {}) {
     this.#take = take
+    this.#onServed = onServed
   }
 
   /** How many wait. */
@@ -44,6 +49,7 @@ export class Gate<T> {
       const got = this.#take()
       if (got === undefined) return
       this.#next()(got)
+      this.#onServed()
     }
   }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer, Usage } from './answer.ts'
 import type { Failure } from './failure.ts'
-import type { InputRecord, SourceLine } from './record.ts'
+import type { InputRecord } from './record.ts'
+import type { SourceLine } from './record-error.ts'
 
 /** What is recorded of the way an answer came. */
 export interface Provenance {
@@ -26,13 +27,19 @@ export interface TurnProvenance {
 
 /** The assistant's message as it stands in `conversations`, reasoning under its one name. */
 export function assistantMessage(answer: Answer): string {
-  const reasoning = answer.reasoning === '' ? {} : { reasoning_content: answer.reasoning }
-  return JSON.stringify({
-    role: 'assistant',
-    content: answer.content,
-    ...reasoning,
-    ...answer.extra,
-  })
+  const { content, reasoning, extra } = answer
+  let message = `{"role":"assistant","content":${JSON.stringify(content)}`
+  if (reasoning !== '') message += `,"reasoning_content":${JSON.stringify(reasoning)}`
+  return `${message}${furtherMembers(extra)}}`
+}
+
+/** Members by name as the text that goes on in an object. */
+function furtherMembers(values: Readonly<Record<string, unknown>>): string {
+  let text = ''
+  for (const name of Object.keys(values)) {
+    text += `,${JSON.stringify(name)}:${JSON.stringify(values[name])}`
+  }
+  return text
 }
 
 /**
@@ -65,27 +72,22 @@ function successLine(
   answer: Answer,
   provenance: Provenance,
 ): string {
-  const members = [
-    `"id":${record.idToken},"status":"success",${what}`,
-    `"finish_reason":${JSON.stringify(answer.finishReason)}`,
-    ...(answer.model === undefined ? [] : [`"model":${JSON.stringify(answer.model)}`]),
-    ...(answer.usage === undefined ? [] : [`"usage":${JSON.stringify(answer.usage)}`]),
-    `"attempts":${provenance.attempts}`,
-    `"timing":${timing(provenance)}`,
-    ...Object.entries(answer.beside).map(([name, value]) => `"${name}":${JSON.stringify(value)}`),
-    ...(provenance.turns.length > 1 ? [`"turns":${JSON.stringify(provenance.turns)}`] : []),
-    `"request_hash":"${provenance.requestHash}"`,
-    `"input":${record.rest}`,
-  ]
-  return `{${members.join(',')}}\n`
+  const { finishReason, model, usage, beside } = answer
+  const { attempts, turns, requestHash } = provenance
+  let line =
+    `{"id":${record.idToken},"status":"success",${what}` +
+    `,"finish_reason":${JSON.stringify(finishReason)}`
+  if (model !== undefined) line += `,"model":${JSON.stringify(model)}`
+  if (usage !== undefined) line += `,"usage":${JSON.stringify(usage)}`
+  line += `,"attempts":${attempts},"timing":${timing(provenance)}${furtherMembers(beside)}`
+  if (turns.length > 1) line += `,"turns":${JSON.stringify(turns)}`
+  return `${line},"request_hash":"${requestHash}","input":${record.rest}}\n`
 }
 
 function timing({ startedAt, firstTokenMs, totalMs }: Provenance): string {
-  return JSON.stringify({
-    started_at: new Date(startedAt).toISOString(),
-    ...(firstTokenMs !== undefined && { first_token_ms: Math.round(firstTokenMs) }),
-    total_ms: Math.round(totalMs),
-  })
+  const start = `"started_at":"${new Date(startedAt).toISOString()}"`
+  const first = firstTokenMs === undefined ? '' : `,"first_token_ms":${Math.round(firstTokenMs)}`
+  return `{${start}${first},"total_ms":${Math.round(totalMs)}}`
 }
 
 /**

@@ -1,9 +1,10 @@
-import { type Field, findField, findMember, stringAt, type ValueRange } from './field.ts'
+import { failureInput } from './failure-input.ts'
+import { type Field, findMember, type ValueRange } from './field.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
 import { type KeyRule, keyText, lineKey } from './key.ts'
-
-/** How a record asks: the member that decided it. */
-export type RecordShape = 'messages' | 'turns' | 'prompt' | 'batch'
+import { asksOf, batchPath, ownSystem, type RecordShape, shapeOf } from './record-asks.ts'
+import { RecordError } from './record-error.ts'
+import { RecordText } from './record-text.ts'
 
 /** One record to be answered. Texts of JSON are as they were written, never encoded again. */
 export interface InputRecord {
@@ -23,7 +24,7 @@ export interface InputRecord {
   /** The record's other members as the text of a JSON object. */
   rest: string
   /** Members that are sent along (`--send`), their values as JSON text; they go before options. */
-  sent: Map<string, string>
+  sent: ReadonlyMap<string, string>
   /** The whole record as it came, which a failure keeps. */
   source: string
 }
@@ -36,38 +37,6 @@ export interface RecordRules {
   send: Buffer[]
 }
 
-/** An input line as a failure keeps it: JSON as it is, anything else as text or base64. */
-export type SourceLine = { json: string } | { text: string } | { base64: string }
-
-/** A record that cannot be asked; the message says why and what to do. */
-export class RecordError extends Error {
-  readonly code: string
-  /** Where the line was a failure record: the line that it stands for, and under which id. */
-  standsFor: { idToken: string; input: SourceLine } | undefined
-
-  constructor(code: string, message: string) {
-    super(message)
-    this.code = code
-  }
-}
-
-const SHAPES: readonly { shape: RecordShape; name: Buffer }[] = [
-  { shape: 'messages', name: Buffer.from('messages') },
-  { shape: 'turns', name: Buffer.from('turns') },
-  { shape: 'prompt', name: Buffer.from('prompt') },
-  { shape: 'batch', name: Buffer.from('body') },
-]
-const ID = Buffer.from('id')
-const STATUS = Buffer.from('status')
-const ERROR = Buffer.from('error')
-const INPUT = Buffer.from('input')
-const INPUT_TEXT = Buffer.from('input_text')
-const INPUT_BASE64 = Buffer.from('input_base64')
-const URL_NAME = Buffer.from('url')
-const METHOD = Buffer.from('method')
-const ROLE = Buffer.from('role')
-const SYSTEM = Buffer.from('system')
-
 /**
  * Reads the record that lies in `range`. A failure record stands for its `input` under its `id`.
  *
@@ -79,43 +48,24 @@ export function readRecord(
   bytes: Buffer,
   range: ValueRange,
   rules: RecordRules,
-  line = text(bytes, range),
+  line?: string,
 ): InputRecord {
   if (bytes[range.start] !== 0x7b) {
     throw new RecordError('no-prompt', 'the line is no JSON object')
   }
   scanner.again(range.start)
-  const failed = failureInput(scanner, bytes)
-  if (failed === undefined) return ownRecord(scanner, bytes, range, rules, line)
+  const text = new RecordText(bytes, range, line)
+  const failed = failureInput(scanner, bytes, text)
+  if (failed === undefined) return ownRecord(scanner, bytes, range, rules, text)
   try {
-    return { ...failedRecord(scanner, bytes, failed.input, rules), ...identity(bytes, failed.id) }
+    const record = failedRecord(scanner, bytes, failed.input, rules, text)
+    return { ...record, key: keyOf(bytes, failed.id, text), idToken: text.of(failed.id) }
   } catch (error) {
     if (error instanceof RecordError) {
-      error.standsFor = { idToken: text(bytes, failed.id), input: failed.line }
+      error.standsFor = { idToken: text.of(failed.id), input: failed.line }
     }
     throw error
   }
-}
-
-interface FailureInput {
-  id: ValueRange
-  /** Undefined where the failed line was no JSON. */
-  input: ValueRange | undefined
-  line: SourceLine
-}
-
-/** What the failure record stands for that the scanner has just read; undefined where it is none. */
-function failureInput(scanner: JsonScanner, bytes: Buffer): FailureInput | undefined {
-  const id = findMember(scanner, bytes, ID)
-  const error = findMember(scanner, bytes, ERROR)
-  if (id === undefined || error === undefined || bytes[error.start] !== 0x7b) return undefined
-  if (stringAt(bytes, findMember(scanner, bytes, STATUS)) !== 'error') return undefined
-  const input = findMember(scanner, bytes, INPUT)
-  if (input !== undefined) return { id, input, line: { json: text(bytes, input) } }
-  const own = stringAt(bytes, findMember(scanner, bytes, INPUT_TEXT))
-  if (own !== undefined) return { id, input, line: { text: own } }
-  const base64 = stringAt(bytes, findMember(scanner, bytes, INPUT_BASE64))
-  return base64 === undefined ? undefined : { id, input, line: { base64 } }
 }
 
 /** The record that a failure record holds. */
@@ -124,6 +74,7 @@ function failedRecord(
   bytes: Buffer,
   input: ValueRange | undefined,
   rules: RecordRules,
+  text: RecordText,
 ): InputRecord {
   if (input === undefined) {
     throw new RecordError('bad-input', 'the failed line was no JSON: mend it where it came from')
@@ -132,7 +83,7 @@ function failedRecord(
     throw new RecordError('no-prompt', 'the failed line was no JSON object')
   }
   scanner.value(input.start)
-  return ownRecord(scanner, bytes, input, rules, text(bytes, input))
+  return ownRecord(scanner, bytes, input, rules, text)
 }
 
 function ownRecord(
@@ -140,169 +91,73 @@ function ownRecord(
   bytes: Buffer,
   range: ValueRange,
   rules: RecordRules,
-  source: string,
+  text: RecordText,
 ): InputRecord {
-  const key = rules.key.find(scanner, bytes)
+  const named = rules.key.find(scanner, bytes)
   // A key that lies deeper has moved the scanner.
   scanner.again(range.start)
-  const own = key === undefined ? hashIdentity(bytes, range) : identity(bytes, key)
-  const { shape, ask } = shapeOf(scanner, bytes, rules)
+  const key = named && keyOf(bytes, named, text)
+  const hash = key === undefined ? lineKey(bytes, range.start, range.end) : ''
+  const { shape, ask } = shapeOf(scanner, bytes, rules.promptField)
   scanner.again(range.start)
   const path = shape === 'batch' ? batchPath(scanner, bytes) : ''
   const system = shape === 'turns' ? ownSystem(scanner, bytes) : undefined
-  const rest = otherMembers(scanner, bytes, [key, ask, system])
-  const sent = sentMembers(scanner, bytes, rules.send)
   return {
-    ...own,
+    key: key ?? hash,
+    idToken: named === undefined ? JSON.stringify(hash) : text.of(named),
     shape,
-    asks: asksOf(scanner, bytes, shape, ask),
     path,
-    system: system && text(bytes, system),
-    rest,
-    sent,
-    source,
+    system: system && text.of(system),
+    rest: otherMembers(scanner, text, named, ask, system),
+    sent: sentMembers(scanner, bytes, text, rules.send),
+    source: text.of(range),
+    // Reads inside the record: the members above must have been found before.
+    asks: asksOf(scanner, bytes, text, shape, ask),
   }
 }
 
-/** As extract-prompts writes it: a conversation's system message cannot be one of its turns. */
-function ownSystem(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
-  const range = findMember(scanner, bytes, SYSTEM)
-  return range !== undefined && bytes[range.start] === 0x22 ? range : undefined
-}
-
-function identity(bytes: Buffer, key: ValueRange): { key: string; idToken: string } {
+/** The text of a key token; a lone surrogate, which is no text, is U+FFFD. */
+function keyOf(bytes: Buffer, key: ValueRange, text: RecordText): string {
+  const token = text.of(key)
+  if (!token.startsWith('"')) return token
+  if (!token.includes('\\')) return token.slice(1, -1)
   const { bytes: from, start, end } = keyText(bytes, key)
-  return { key: Buffer.from(from.subarray(start, end)).toString(), idToken: text(bytes, key) }
-}
-
-function hashIdentity(bytes: Buffer, range: ValueRange): { key: string; idToken: string } {
-  const key = lineKey(bytes, range.start, range.end)
-  return { key, idToken: JSON.stringify(key) }
-}
-
-function shapeOf(
-  scanner: JsonScanner,
-  bytes: Buffer,
-  rules: RecordRules,
-): { shape: RecordShape; ask: ValueRange } {
-  if (rules.promptField !== undefined) {
-    const ask = findField(scanner, bytes, rules.promptField)
-    if (ask === undefined) {
-      throw new RecordError('no-prompt', `the record has no field '${rules.promptField.name}'`)
-    }
-    return { shape: 'prompt', ask }
-  }
-  for (const { shape, name } of SHAPES) {
-    const ask = findMember(scanner, bytes, name)
-    if (ask !== undefined) return { shape, ask }
-  }
-  throw new RecordError(
-    'no-prompt',
-    'the record has none of messages, turns, prompt and body: name its text with --prompt-field, ' +
-      'or make records with extract-prompts',
-  )
-}
-
-/** The JSON tokens that are asked, checked as far as the server could not say it better. */
-function asksOf(
-  scanner: JsonScanner,
-  bytes: Buffer,
-  shape: RecordShape,
-  ask: ValueRange,
-): string[] {
-  const first = bytes[ask.start]
-  if (shape === 'batch') {
-    if (first !== 0x7b) throw new RecordError('no-prompt', 'the body of a batch line is no object')
-    return [text(bytes, ask)]
-  }
-  if (shape === 'prompt') {
-    if (first !== 0x22 && first !== 0x5b) {
-      throw new RecordError('no-prompt', 'the prompt is neither a text nor an array of token ids')
-    }
-    return [text(bytes, ask)]
-  }
-  const elements = first === 0x5b ? arrayElements(scanner, bytes, ask) : []
-  if (elements.length === 0) {
-    throw new RecordError('no-prompt', `${shape} is no array with something in it`)
-  }
-  if (shape === 'turns') {
-    const odd = elements.find((element) => bytes[element.start] !== 0x22)
-    if (odd) throw new RecordError('no-prompt', 'a turn is no text')
-    return elements.map((element) => text(bytes, element))
-  }
-  scanner.value(elements.at(-1)!.start)
-  if (stringAt(bytes, findMember(scanner, bytes, ROLE)) === 'assistant') {
-    throw new RecordError('bad-messages', 'the messages end with the assistant: nothing is asked')
-  }
-  return [text(bytes, ask)]
-}
-
-/** The elements of the array in `range`. */
-function arrayElements(scanner: JsonScanner, bytes: Buffer, range: ValueRange): ValueRange[] {
-  const elements: ValueRange[] = []
-  let at = skipBlank(bytes, range.start + 1)
-  while (bytes[at] !== 0x5d) {
-    const end = scanner.value(at)
-    elements.push({ start: at, end })
-    at = skipBlank(bytes, end)
-    if (bytes[at] === 0x2c) at = skipBlank(bytes, at + 1)
-  }
-  return elements
-}
-
-/** `/v1/chat/completions` of a batch line as `/chat/completions`: the `/v1` stands for --url. */
-function batchPath(scanner: JsonScanner, bytes: Buffer): string {
-  const method = findMember(scanner, bytes, METHOD)
-  if (method !== undefined && stringAt(bytes, method)?.toUpperCase() !== 'POST') {
-    throw new RecordError('bad-batch-line', 'the method of a batch line is not POST')
-  }
-  const url = stringAt(bytes, findMember(scanner, bytes, URL_NAME))
-  if (url === undefined || !/^\/[\w./-]*$/.test(url) || url.includes('..')) {
-    throw new RecordError(
-      'bad-batch-line',
-      'the url of a batch line is no path such as /v1/chat/completions',
-    )
-  }
-  return url.replace(/^\/v1(?=\/)/, '')
+  return Buffer.from(from.subarray(start, end)).toString()
 }
 
 /** The members but those whose values are given, as the text of a JSON object. */
 function otherMembers(
-  scanner: JsonScanner,
-  bytes: Buffer,
-  taken: readonly (ValueRange | undefined)[],
+  { members, memberCount }: JsonScanner,
+  text: RecordText,
+  key: ValueRange | undefined,
+  ask: ValueRange,
+  system: ValueRange | undefined,
 ): string {
-  const { members, memberCount } = scanner
-  const parts: string[] = []
+  let others = ''
   for (let index = 0; index < memberCount; index++) {
     const at = index * MEMBER_STRIDE
     const start = members[at + 2]!
-    if (taken.some((range) => range?.start === start)) continue
-    const key = bytes.toString('utf8', members[at]!, members[at + 1]!)
-    parts.push(`${key}:${bytes.toString('utf8', start, members[at + 3]!)}`)
+    if (start === key?.start || start === ask.start || start === system?.start) continue
+    const name = text.of({ start: members[at]!, end: members[at + 1]! })
+    const value = text.of({ start, end: members[at + 3]! })
+    others += `${others === '' ? '' : ','}${name}:${value}`
   }
-  return `{${parts.join(',')}}`
+  return `{${others}}`
 }
+
+const NOTHING_SENT: ReadonlyMap<string, string> = new Map()
 
 function sentMembers(
   scanner: JsonScanner,
   bytes: Buffer,
+  text: RecordText,
   names: readonly Buffer[],
-): Map<string, string> {
+): ReadonlyMap<string, string> {
+  if (names.length === 0) return NOTHING_SENT
   const sent = new Map<string, string>()
   for (const name of names) {
     const value = findMember(scanner, bytes, name)
-    if (value !== undefined) sent.set(name.toString(), text(bytes, value))
+    if (value !== undefined) sent.set(name.toString(), text.of(value))
   }
   return sent
-}
-
-function text(bytes: Buffer, range: ValueRange): string {
-  return bytes.toString('utf8', range.start, range.end)
-}
-
-function skipBlank(bytes: Buffer, start: number): number {
-  let at = start
-  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0d) at++
-  return at
 }

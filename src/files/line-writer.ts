@@ -5,7 +5,7 @@ import { ClosedPipe, errnoOf, ioError } from '../core/tool-error.ts'
 
 const syncFd = promisify(fdatasync)
 
-/** Lines that wait are written together, up to about this many bytes a write. */
+/** Lines that wait are written together, up to about this many characters a write. */
 const BATCH = 1024 * 1024
 /** Milliseconds between two tries on a full disk. */
 const RETRY_EVERY = 1000
@@ -27,11 +27,22 @@ export interface LineWriterOptions {
   onBlocked: (reason: string | undefined) => void
 }
 
-interface Waiting {
-  bytes: Buffer
-  since: number
-  resolve: () => void
-  reject: (error: unknown) => void
+/** Lines that are written together, and the promise of all who wait for one of them. */
+class Batch {
+  lines: string[] = []
+  length = 0
+  readonly since: number
+  readonly written: Promise<void>
+  resolve!: () => void
+  reject!: (error: unknown) => void
+
+  constructor(since: number) {
+    this.since = since
+    this.written = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
 }
 
 /** Appends whole lines to a file or a pipe; what comes while a write is under way goes together. */
@@ -39,7 +50,7 @@ export class LineWriter {
   #fd: number
   #name: string
   #options: LineWriterOptions
-  #waiting: Waiting[] = []
+  #waiting: Batch[] = []
   #running: Promise<void> | undefined
   #failure: unknown
   #dirty = false
@@ -74,13 +85,16 @@ export class LineWriter {
    * @throws ClosedPipe where the reader has gone, ToolError for other errors that do not pass
    */
   write(line: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure !== undefined) return reject(this.#failure)
-      const bytes = Buffer.from(line)
-      const since = this.#options.clock.now()
-      this.#waiting.push({ bytes, since, resolve, reject })
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    let batch = this.#waiting.at(-1)
+    if (batch === undefined || batch.length + line.length > BATCH) {
+      batch = new Batch(this.#options.clock.now())
+      this.#waiting.push(batch)
       this.#running ??= this.#run()
-    })
+    }
+    batch.lines.push(line)
+    batch.length += line.length
+    return batch.written
   }
 
   /** Gives up waiting for room on the disk: what waits is rejected. */
@@ -108,29 +122,19 @@ export class LineWriter {
   async #run(): Promise<void> {
     // Lines that are ready at about the same time go into one write: it costs as much as ten of them.
     await pause(GATHER)
-    while (this.#waiting.length > 0) {
-      const batch = this.#takeBatch()
-      this.#oldest = batch[0]?.since
-      const bytes = Buffer.concat(batch.map((line) => line.bytes))
+    for (let batch = this.#waiting.shift(); batch !== undefined; batch = this.#waiting.shift()) {
+      this.#oldest = batch.since
       try {
-        await this.#writeAll(bytes)
+        await this.#writeAll(Buffer.from(batch.lines.join('')))
         this.#dirty = true
-        for (const line of batch) line.resolve()
+        batch.resolve()
       } catch (error) {
         this.#failure = error
-        for (const line of [...batch, ...this.#waiting.splice(0)]) line.reject(error)
+        for (const refused of [batch, ...this.#waiting.splice(0)]) refused.reject(error)
       }
     }
     this.#running = undefined
     this.#oldest = undefined
-  }
-
-  #takeBatch(): Waiting[] {
-    let bytes = 0
-    let count = 0
-    while (count < this.#waiting.length && bytes < BATCH)
-      bytes += this.#waiting[count++]!.bytes.length
-    return this.#waiting.splice(0, count)
   }
 
   async #writeAll(bytes: Buffer): Promise<void> {

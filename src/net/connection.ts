@@ -38,9 +38,11 @@ export class Connection {
     this.#settings = settings
   }
 
-  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+  /** @param request is given its origin, which proxies need */
+  dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#client ??= open(this.#settings)
-    this.#client.dispatch({ ...options, origin: this.#settings.origin }, handler)
+    request.origin = this.#settings.origin
+    this.#client.dispatch(request, handler)
   }
 
   /** Ends whatever is under way, with `error`; the next request opens a new connection. */

@@ -31,8 +31,8 @@ export interface Timing {
   total: number
 }
 
-export interface ExchangeContext {
-  connection: Connection
+/** What all requests to one server have in common. */
+export interface ExchangeSettings {
   deadlines: Deadlines
   /** Flat name, value, name, value. */
   headers: string[]
@@ -42,17 +42,29 @@ export interface ExchangeContext {
   date: () => number
   /** Bytes of a body at most, after decompression. */
   maxAnswer: number
-  /** Told when the first token has come, in milliseconds since dispatch. */
-  onFirstToken: (ms: number) => void
-  /** Told how many pieces of text, about as many tokens, a read of the stream brought. */
-  onPieces: (count: number) => void
-  /** Told when a stream has stood still for two seconds. */
-  onStall: () => void
-  /** Told of the headers of any reply. */
-  onHeaders: (headers: IncomingHttpHeaders) => void
+}
+
+/** Told of what one request brings; an object with methods, since closures per request cost more. */
+export interface ExchangeListener {
+  /** The first token has come, in milliseconds since dispatch. */
+  onFirstToken(ms: number): void
+  /** A read of the stream brought so many pieces of text, about as many tokens. */
+  onPieces(count: number): void
+  /** The stream has stood still for two seconds. */
+  onStall(): void
+  /** The headers of any reply. */
+  onHeaders(headers: IncomingHttpHeaders): void
+}
+
+export interface ExchangeContext {
+  connection: Connection
+  settings: ExchangeSettings
+  listener: ExchangeListener
   /** Whether the body is handed on as it is (batch lines). */
   raw: boolean
 }
+
+const NO_HEADERS: IncomingHttpHeaders = {}
 
 /** Sends one request and resolves with what came of it; it never rejects. */
 export function exchange(request: ApiRequest, context: ExchangeContext): Promise<Outcome> {
@@ -67,14 +79,18 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   hasFirstToken = false
 
   #request: ApiRequest
-  #context: ExchangeContext
+  #connection: Connection
+  #settings: ExchangeSettings
+  #listener: ExchangeListener
+  #raw: boolean
   #resolve: (outcome: Outcome) => void
   #controller: Dispatcher.DispatchController | undefined
   #settled = false
   #status = 0
-  #headers: IncomingHttpHeaders = {}
+  #headers: IncomingHttpHeaders = NO_HEADERS
   #events: EventStream | undefined
-  #collector = new AnswerCollector()
+  /** Of a stream; a whole body is read at its end. */
+  #collector: AnswerCollector | undefined
   #chunks: Buffer[] = []
   #length = 0
   #silenceBefore = 0
@@ -83,17 +99,20 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
 
   constructor(request: ApiRequest, context: ExchangeContext, resolve: (outcome: Outcome) => void) {
     this.#request = request
-    this.#context = context
+    this.#connection = context.connection
+    this.#settings = context.settings
+    this.#listener = context.listener
+    this.#raw = context.raw
     this.#resolve = resolve
-    this.startedAt = this.lastByteAt = context.deadlines.now()
+    this.startedAt = this.lastByteAt = context.settings.deadlines.now()
   }
 
   start(): void {
-    const { connection, deadlines, headers, basePath } = this.#context
+    const { deadlines, headers, basePath } = this.#settings
     const { path, body } = this.#request
     deadlines.watch(this)
     try {
-      connection.dispatch({ method: 'POST', path: basePath + path, headers, body }, this)
+      this.#connection.dispatch({ method: 'POST', path: basePath + path, headers, body }, this)
     } catch (error) {
       this.onResponseError(undefined, error as Error)
     }
@@ -111,18 +130,29 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   ): void {
     this.#status = status
     this.#headers = headers
-    const now = this.#context.deadlines.now()
+    const now = this.#settings.deadlines.now()
     // A proxy that gives up answers itself, after its silence.
     if (status >= 500) this.#silenceBefore = now - this.lastByteAt
     this.lastByteAt = now
-    this.#context.connection.used = true
-    this.#context.onHeaders(headers)
+    this.#connection.used = true
+    this.#listener.onHeaders(headers)
     const type = headers['content-type']
     if (status === 200 && this.#request.stream && type?.startsWith('text/event-stream')) {
-      this.#events = new EventStream((data) => this.#collector.event(data))
+      this.#beginStream()
     }
     const encoding = headers['content-encoding']
-    this.#decoder = BodyDecoder.of(Array.isArray(encoding) ? encoding[0] : encoding, {
+    if (encoding !== undefined) this.#decode(Array.isArray(encoding) ? encoding[0] : encoding)
+  }
+
+  #beginStream(): EventStream {
+    const collector = new AnswerCollector()
+    this.#collector = collector
+    this.#events = new EventStream((data) => collector.event(data))
+    return this.#events
+  }
+
+  #decode(encoding: string | undefined): void {
+    this.#decoder = BodyDecoder.of(encoding, {
       onBytes: (chunk) => this.#take(chunk),
       onEnd: () => this.#end(),
       onError: (error) =>
@@ -131,7 +161,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.lastByteAt = this.#context.deadlines.now()
+    this.lastByteAt = this.#settings.deadlines.now()
     if (this.#decoder !== undefined) this.#decoder.feed(chunk)
     else this.#take(chunk)
   }
@@ -142,7 +172,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    const { connection } = this.#context
+    const connection = this.#connection
     const stale = connection.used && this.#status === 0
     connection.used = false
     this.#fail({ ...networkFailure(error), ...(stale && { stale }) })
@@ -160,41 +190,42 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     this.#fail({ code, message: 'Request timed out', detail, retryable: true })
     const reason = new Error(code)
     if (this.#controller) this.#controller.abort(reason)
-    else this.#context.connection.abort(reason)
+    else this.#connection.abort(reason)
   }
 
   /** Takes decompressed bytes of the body. */
   #take(chunk: Buffer): void {
     if (this.#settled) return
     this.#length += chunk.length
-    if (this.#length > this.#context.maxAnswer) {
-      const most = this.#context.maxAnswer
+    const most = this.#settings.maxAnswer
+    if (this.#length > most) {
       return this.#refuse('too-large', `the answer is larger than ${most} bytes (--max-answer)`)
     }
-    if (this.#events !== undefined) {
-      const before = this.#collector.pieces
-      this.#events.feed(chunk)
-      this.#context.onPieces(this.#collector.pieces - before)
+    const collector = this.#collector
+    if (collector !== undefined) {
+      const before = collector.pieces
+      this.#events!.feed(chunk)
+      this.#listener.onPieces(collector.pieces - before)
     } else this.#chunks.push(chunk)
     if (this.hasFirstToken) return
     // Keep-alive comments and a chunk with only a role are bytes but no token.
-    this.hasFirstToken = this.#events === undefined || this.#collector.started
+    this.hasFirstToken = collector === undefined || collector.started
     if (!this.hasFirstToken) return
-    this.#firstTokenAt = this.#context.deadlines.now()
-    this.#context.onFirstToken(this.#firstTokenAt - this.startedAt)
+    this.#firstTokenAt = this.lastByteAt
+    this.#listener.onFirstToken(this.#firstTokenAt - this.startedAt)
   }
 
   /** The body is whole. */
   #end(): void {
     if (this.#settled) return
-    if (this.#events !== undefined) {
-      this.#events.end()
+    if (this.#collector !== undefined) {
+      this.#events!.end()
       return this.#settleAnswer(this.#collector.finish(true))
     }
-    const body = Buffer.concat(this.#chunks).toString()
+    const body = textOf(this.#chunks)
     if (this.#request.stream && body.startsWith('data:')) return this.#unnamedStream(body)
     if (this.#status < 200 || this.#status > 299) return this.#fail(this.#statusFailure(body))
-    if (this.#context.raw) return this.#settleRaw(body)
+    if (this.#raw) return this.#settleRaw(body)
     this.#settleAnswer(answerFromBody(body))
   }
 
@@ -206,14 +237,14 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
 
   /** A stream whose content type does not say so. */
   #unnamedStream(body: string): void {
-    const events = new EventStream((data) => this.#collector.event(data))
+    const events = this.#beginStream()
     events.feed(Buffer.from(body))
     events.end()
-    this.#settleAnswer(this.#collector.finish(true))
+    this.#settleAnswer(this.#collector!.finish(true))
   }
 
   stall(): void {
-    this.#context.onStall()
+    this.#listener.onStall()
   }
 
   /** The reply as the server sent it, once it is known to be one. */
@@ -233,7 +264,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #statusFailure(body: string): Failure {
     const status = this.#status
     const said = errorMessage(body) ?? excerpt(body)
-    const retryAfter = retryAfterOf(this.#headers, this.#context.date())
+    const retryAfter = retryAfterOf(this.#headers, this.#settings.date())
     return {
       code: `http-${status}`,
       message: `HTTP ${status}${said === '' ? '' : `: ${said}`}`,
@@ -245,9 +276,9 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
 
   #fail(failure: Failure): void {
     // What breaks after the finish_reason costs no answer: asking again would pay for it twice.
-    if (this.#collector.complete) return this.#settleAnswer(this.#collector.finish(true))
-    const { partial: came, pieces } = this.#collector
-    const partial = pieces > 0 ? { partial: came, pieces } : {}
+    const collector = this.#collector
+    if (collector?.complete) return this.#settleAnswer(collector.finish(true))
+    const partial = collector !== undefined && collector.pieces > 0 ? partOf(collector) : {}
     const status = this.#status > 0 ? { httpStatus: this.#status } : {}
     this.#settle({
       kind: 'failure',
@@ -260,21 +291,32 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     if (this.#settled) return
     this.#settled = true
     this.#decoder?.destroy()
-    this.#context.deadlines.forget(this)
+    this.#settings.deadlines.forget(this)
     this.#resolve(outcome)
   }
 
   #silence(): number {
-    return Math.max(this.#silenceBefore, this.#context.deadlines.now() - this.lastByteAt)
+    return Math.max(this.#silenceBefore, this.#settings.deadlines.now() - this.lastByteAt)
   }
 
   #timing(): Timing {
     const first = this.#firstTokenAt
     return {
       firstToken: first === undefined ? undefined : first - this.startedAt,
-      total: this.#context.deadlines.now() - this.startedAt,
+      total: this.#settings.deadlines.now() - this.startedAt,
     }
   }
+}
+
+function partOf({ partial, pieces }: AnswerCollector): Pick<Failure, 'partial' | 'pieces'> {
+  return { partial, pieces }
+}
+
+function textOf(chunks: readonly Buffer[]): string {
+  const [only] = chunks
+  return only !== undefined && chunks.length === 1
+    ? only.toString()
+    : Buffer.concat(chunks).toString()
 }
 
 /** What is wrong with a body that is otherwise handed on as it came. */

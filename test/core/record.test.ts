@@ -4,7 +4,8 @@ import { answerFromBody, errorMessage, isFlaw } from '../../src/core/answer.ts'
 import { JsonScanner, PADDING } from '../../src/core/json-scan.ts'
 import { KeyRule } from '../../src/core/key.ts'
 import { addUsage, batchLine } from '../../src/core/output-record.ts'
-import { type InputRecord, RecordError, readRecord } from '../../src/core/record.ts'
+import { type InputRecord, readRecord } from '../../src/core/record.ts'
+import { RecordError } from '../../src/core/record-error.ts'
 import { type RequestSettings, requestHash } from '../../src/core/request.ts'
 
 function record(line: string, send: string[] = []): InputRecord {

@@ -2,13 +2,13 @@ import type { Answer } from '../../core/answer.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Diagnosis, Finding } from '../../core/diagnosis.ts'
 import type { Failure } from '../../core/failure.ts'
-import { restByHeaders } from '../../core/rate-headers.ts'
 import type { ApiRequest } from '../../core/request.ts'
 import type { RetryBudget } from '../../core/retry-budget.ts'
 import { type RetrySettings, retryDelay } from '../../core/retry-policy.ts'
 import type { Deadlines } from '../../net/deadlines.ts'
-import { exchange, type Outcome } from '../../net/exchange.ts'
+import { type ExchangeSettings, exchange, type Outcome } from '../../net/exchange.ts'
 import { type Accounting, increment } from './accounting.ts'
+import { Attempt } from './attempt.ts'
 import type { EndpointPool, PooledEndpoint } from './endpoint-pool.ts'
 
 /** What became of a request after all its attempts. */
@@ -18,14 +18,6 @@ export type Asked =
   | { kind: 'left' }
 
 type Replied = Exclude<Outcome, { kind: 'failure' }>
-
-interface Attempt {
-  outcome: Outcome
-  endpoint: PooledEndpoint
-  startedAt: number
-  /** Our own machine had no file descriptor for it beside the others. */
-  crowded: boolean
-}
 
 export interface AskerOptions {
   clock: Clock
@@ -54,9 +46,18 @@ export class Asker {
   #stopped = false
   #givenUp = false
   #wakeAll = new Set<() => void>()
+  #settings: ReadonlyMap<PooledEndpoint, ExchangeSettings>
 
   constructor(options: AskerOptions) {
     this.#options = options
+    const { clock, deadlines, maxAnswer, pool } = options
+    const date = (): number => clock.date()
+    this.#settings = new Map(
+      pool.endpoints.map((endpoint) => {
+        const { headers, endpoint: place } = endpoint.server
+        return [endpoint, { deadlines, headers, basePath: place.basePath, date, maxAnswer }]
+      }),
+    )
   }
 
   /**
@@ -69,9 +70,10 @@ export class Asker {
     let attempts = 1
     let fresh = false
     for (let first = goingOn; ; first = true) {
-      const attempt = await this.#attempt(request, { first, raw, fresh })
+      const attempt = await this.#attempt(request, first, raw, fresh)
       if (attempt === undefined) return { kind: 'left' }
-      const { outcome, endpoint, startedAt } = attempt
+      const { endpoint, startedAt } = attempt
+      const outcome = attempt.outcome!
       if (outcome.kind !== 'failure') {
         this.#countReply(outcome)
         return { kind: 'replied', outcome, attempts, startedAt }
@@ -122,60 +124,27 @@ export class Asker {
 
   async #attempt(
     request: ApiRequest,
-    { first, raw, fresh }: { first: boolean; raw: boolean; fresh: boolean },
+    first: boolean,
+    raw: boolean,
+    fresh: boolean,
   ): Promise<Attempt | undefined> {
-    const { pool, deadlines, clock, maxAnswer, diagnosis, onFinding } = this.#options
+    const { pool, clock, diagnosis, onFinding, accounting } = this.#options
     const slot = await pool.acquire(first)
     if (slot === undefined) return undefined
     diagnosis.request()
-    if (fresh) slot.connection.close()
-    const { endpoint } = slot
-    const { server, counts } = endpoint
-    const startedAt = clock.date()
-    let started = false
-    let pieces = 0
-    endpoint.unstarted++
-    const reply = await exchange(request, {
-      connection: slot.connection,
-      deadlines,
-      headers: server.headers,
-      basePath: server.endpoint.basePath,
-      date: () => clock.date(),
-      maxAnswer,
-      raw,
-      onFirstToken: (ms) => {
-        endpoint.unstarted--
-        started = true
-        endpoint.firstTokens.add(ms, clock.now())
-        endpoint.pace?.signals.firstToken(ms)
-      },
-      onPieces: (count) => {
-        endpoint.delivered += count
-        endpoint.begun += count
-        pieces += count
-      },
-      onStall: () => endpoint.pace?.stalled(),
-      onHeaders: (headers) => {
-        server.seen = true
-        const rest = restByHeaders(headers)
-        if (rest > 0) endpoint.notBefore = Math.max(endpoint.notBefore, clock.now() + rest)
-      },
-    })
-    if (!started) endpoint.unstarted--
-    endpoint.begun -= pieces
-    const outcome = server.maskedOutcome(reply)
-    tellPace(endpoint, outcome)
-    const crowded =
+    const { endpoint, connection } = slot
+    if (fresh) connection.close()
+    const attempt = new Attempt(endpoint, clock)
+    const settings = this.#settings.get(endpoint)!
+    const reply = await exchange(request, { connection, settings, listener: attempt, raw })
+    const outcome = endpoint.server.maskedOutcome(reply)
+    attempt.end(outcome)
+    attempt.crowded =
       outcome.kind === 'failure' && outcome.failure.code === 'descriptors' && pool.narrow()
     pool.release(slot, tokensOf(outcome))
-    if (outcome.kind === 'failure') {
-      counts.failed++
-      for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
-    } else {
-      counts.answered++
-      this.#options.accounting.pieces += pieces
-    }
-    return { outcome, endpoint, startedAt, crowded }
+    if (outcome.kind !== 'failure') accounting.pieces += attempt.pieces
+    else for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
+    return attempt
   }
 
   #countRetry({ code }: Failure): void {
@@ -229,14 +198,6 @@ export class Asker {
       this.#wakeAll.add(done)
     })
   }
-}
-
-/** What the controller of the pace learns from a reply. */
-function tellPace({ pace }: PooledEndpoint, outcome: Outcome): void {
-  if (pace === undefined) return
-  if (outcome.kind !== 'failure') pace.completed(outcome.timing.total)
-  else if (outcome.failure.httpStatus === 429) pace.limited()
-  else if (outcome.failure.code === 'first-token-timeout') pace.firstTokenTimeout()
 }
 
 /** What a reply cost, for the limit of tokens a minute. */

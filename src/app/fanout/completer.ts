@@ -9,7 +9,8 @@ import {
   type Provenance,
   type TurnProvenance,
 } from '../../core/output-record.ts'
-import { type InputRecord, RecordError } from '../../core/record.ts'
+import type { InputRecord } from '../../core/record.ts'
+import { RecordError } from '../../core/record-error.ts'
 import {
   batchRequest,
   chatRequest,
@@ -44,12 +45,9 @@ export class Completer {
   }
 
   /** @throws RecordError where the record does not fit the endpoint */
-  async complete(record: InputRecord): Promise<Completion> {
+  complete(record: InputRecord): Promise<Completion> {
     if (record.shape === 'batch') return this.#batch(record)
     if (this.#settings.endpoint === 'completions') return this.#completion(record)
-    if (record.shape === 'prompt' && !record.asks[0]!.startsWith('"')) {
-      throw new RecordError('no-prompt', 'token ids are a prompt for --endpoint completions only')
-    }
     return this.#conversation(record)
   }
 
@@ -76,6 +74,9 @@ export class Completer {
 
   /** Asks turn after turn; every answer joins the context of the next one. */
   async #conversation(record: InputRecord): Promise<Completion> {
+    if (record.shape === 'prompt' && !record.asks[0]!.startsWith('"')) {
+      throw new RecordError('no-prompt', 'token ids are a prompt for --endpoint completions only')
+    }
     const settings = this.#settings
     const context = openingMessages(record, settings)
     const messages = [...context]

@@ -75,6 +75,8 @@ const SPARE = 3
  */
 export class EndpointPool {
   readonly endpoints: PooledEndpoint[]
+  /** Told that one request fewer waits for its turn. */
+  onServed: () => void = () => {}
   #options: PoolOptions
   #gate: Gate<Slot>
   #requests: RateLimit
@@ -88,7 +90,10 @@ export class EndpointPool {
     this.#concurrency = options.concurrency
     this.#requests = new RateLimit(options.rpm)
     this.#tokens = new RateLimit(options.tpm)
-    this.#gate = new Gate(() => this.#take())
+    this.#gate = new Gate(
+      () => this.#take(),
+      () => this.onServed(),
+    )
     this.endpoints = options.servers.map((server) => this.#pooled(server))
   }
 

@@ -3,7 +3,8 @@ import { JsonScanner, PADDING } from '../../core/json-scan.ts'
 import { lineKey } from '../../core/key.ts'
 import type { FailedRecord } from '../../core/output-record.ts'
 import { problemText } from '../../core/problem-text.ts'
-import { type InputRecord, RecordError, type RecordRules, readRecord } from '../../core/record.ts'
+import { type InputRecord, type RecordRules, readRecord } from '../../core/record.ts'
+import { RecordError } from '../../core/record-error.ts'
 import type { TextLine } from '../../streams/split-lines.ts'
 
 /** A line of input on its way: a record to be asked, or one that cannot be. */

@@ -4,7 +4,8 @@ import type { Answer } from '../../core/answer.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Failure } from '../../core/failure.ts'
 import { type FailedRecord, failureLine } from '../../core/output-record.ts'
-import { type InputRecord, RecordError } from '../../core/record.ts'
+import type { InputRecord } from '../../core/record.ts'
+import { RecordError } from '../../core/record-error.ts'
 import { type Shard, shardOfText } from '../../core/shard.ts'
 import { ToolError } from '../../core/tool-error.ts'
 import { type Accounting, increment } from './accounting.ts'
@@ -26,6 +27,9 @@ export interface HandlerParts {
   shard: Shard | undefined
 }
 
+type Usable = Extract<Entry, { kind: 'record' }>
+type Unusable = Extract<Entry, { kind: 'unusable' }>
+
 /** Takes each line of input to its end: answered, failed, skipped, or left where the run stops. */
 export class RecordHandler {
   #context: Context
@@ -37,6 +41,8 @@ export class RecordHandler {
   #open = 0
   #blocked: string | undefined
   #idle: (() => void) | undefined
+  /** Undefined until the first record has come. */
+  #completer: Completer | undefined
 
   constructor(context: Context, options: FanoutOptions, parts: HandlerParts) {
     const { stop, outputs, accounting } = parts
@@ -108,99 +114,61 @@ export class RecordHandler {
   }
 
   /** The output line of an entry; undefined where it gives none. */
-  async #resultOf(entry: Exclude<Entry, { kind: 'blank' }>): Promise<string | undefined> {
-    const { accounting } = this.#parts
-    if (entry.kind === 'unusable') {
-      const failure = {
-        code: entry.code,
-        message: `${entry.file}:${entry.line}: ${entry.message}`,
-        retryable: false,
-      }
-      await this.#failed({
-        idToken: entry.key,
-        failure,
-        attempts: 0,
-        elapsedMs: 0,
-        finishedTurns: [],
-        input: entry.input,
-      })
-      return undefined
-    }
+  #resultOf(entry: Exclude<Entry, { kind: 'blank' }>): Promise<string | undefined> {
+    return entry.kind === 'unusable' ? this.#refuse(entry) : this.#ask(entry)
+  }
+
+  async #refuse({ key, code, message, file, line, input }: Unusable): Promise<undefined> {
+    const failure = { code, message: `${file}:${line}: ${message}`, retryable: false }
+    const never = { attempts: 0, elapsedMs: 0, finishedTurns: [] }
+    await this.#failed({ idToken: key, failure, ...never, input })
+  }
+
+  async #ask(entry: Usable): Promise<string | undefined> {
+    const { accounting, clock } = this.#parts
     const { record } = entry
-    const completer = await this.#ready()
+    const completer = this.#completer ?? (await this.#ready())
     if (completer === undefined) {
       accounting.left++
       return undefined
     }
-    const began = this.#parts.clock.now()
+    const began = clock.now()
     let completion: Completion
     try {
       if (this.#isAnswered(record, completer)) {
         accounting.skipped++
         return undefined
       }
-      completion = await this.#complete(completer, entry)
+      completion = await completer.complete(record)
     } catch (error) {
-      accounting.left++
-      throw error
-    }
-    return this.#settle(record, completion, this.#parts.clock.now() - began)
-  }
-
-  async #settle(
-    record: InputRecord,
-    completion: Completion,
-    elapsedMs: number,
-  ): Promise<string | undefined> {
-    const { accounting } = this.#parts
-    if (completion.kind === 'left') {
-      accounting.left++
-      return undefined
+      if (!(error instanceof RecordError)) {
+        accounting.left++
+        throw error
+      }
+      completion = doesNotFit(entry, error)
     }
     if (completion.kind === 'answered') {
       const cut = this.#countAnswer(completion)
       if (cut === undefined) return completion.line
-      await this.#failed({
-        idToken: record.idToken,
-        failure: cut,
-        attempts: 1,
-        elapsedMs,
-        finishedTurns: [],
-        input: { json: record.source },
-      })
+      completion = { kind: 'failed', failure: cut, attempts: 1, finishedTurns: [] }
+    }
+    if (completion.kind === 'left') {
+      accounting.left++
       return undefined
     }
     const { failure, attempts, finishedTurns } = completion
-    const input = { json: record.source }
-    await this.#failed({
-      idToken: record.idToken,
-      failure,
-      attempts,
-      elapsedMs,
-      finishedTurns,
-      input,
-    })
+    const { idToken, source } = record
+    const input = { json: source }
+    const elapsedMs = clock.now() - began
+    await this.#failed({ idToken, failure, attempts, elapsedMs, finishedTurns, input })
     return undefined
-  }
-
-  async #complete(
-    completer: Completer,
-    entry: Extract<Entry, { kind: 'record' }>,
-  ): Promise<Completion> {
-    try {
-      return await completer.complete(entry.record)
-    } catch (error) {
-      if (!(error instanceof RecordError)) throw error
-      const message = `${entry.file}:${entry.line}: ${error.message}`
-      const failure = { code: error.code, message, retryable: false }
-      return { kind: 'failed', failure, attempts: 0, finishedTurns: [] }
-    }
   }
 
   /** Undefined where no server can be used: the run then ends. */
   async #ready(): Promise<Completer | undefined> {
     try {
-      return await this.#parts.engine.completer()
+      this.#completer = await this.#parts.engine.completer()
+      return this.#completer
     } catch (error) {
       this.#parts.stop.end(error as Error)
       return undefined
@@ -282,6 +250,12 @@ export class RecordHandler {
       'output',
     )
   }
+}
+
+/** A record that the endpoint cannot be asked. */
+function doesNotFit({ file, line }: Usable, { code, message }: RecordError): Completion {
+  const failure = { code, message: `${file}:${line}: ${message}`, retryable: false }
+  return { kind: 'failed', failure, attempts: 0, finishedTurns: [] }
 }
 
 /** What an answer says as text; parts that are none count as nothing. */

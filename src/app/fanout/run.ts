@@ -8,6 +8,7 @@ import { concurrentStage } from '../../streams/stage.ts'
 import { noteIdle, resolveShard } from '../shard.ts'
 import { writeStats } from '../stats.ts'
 import { Accounting } from './accounting.ts'
+import type { EndpointPool } from './endpoint-pool.ts'
 import { Engine } from './engine.ts'
 import { EntryReader } from './entries.ts'
 import { countLines, inputLines } from './input-lines.ts'
@@ -18,8 +19,13 @@ import { recordRules, requestParameters } from './settings.ts'
 import { Stop } from './stop.ts'
 import { openTrace, type Trace } from './trace.ts'
 
-/** Records in memory, per request that may be open. */
+/** Records in memory at most, per request that may be open: retries that wait are among them. */
 const WINDOW = 4
+/**
+ * Records that wait for a free request, each with its promises and strings: the garbage collector
+ * copies what lives, and with four times the concurrency waiting that was an eighth of a run's CPU.
+ */
+const AHEAD = 16
 
 /** The program of fanout-complete: lines in, records asked many at a time, answers out. */
 export async function fanout(
@@ -61,7 +67,7 @@ export async function fanout(
     const lines = inputLines(context, operands, options, (code) => {
       exitCode = Math.max(exitCode, code)
     })
-    await readAll(lines, new EntryReader(rules), handler, stop, options)
+    await readAll(lines, new EntryReader(rules), handler, engine.pool, stop, options)
   } finally {
     await handler.finish()
     engine.close()
@@ -93,17 +99,18 @@ async function readAll(
   lines: AsyncIterable<TextLine>,
   reader: EntryReader,
   handler: RecordHandler,
+  pool: EndpointPool,
   stop: Stop,
   options: FanoutOptions,
 ): Promise<void> {
+  const most = openAtMost(options) * WINDOW
+  const { stream, more } = concurrentStage(
+    { most, isWanted: () => pool.waiting < AHEAD },
+    (line: TextLine) => handler.handle(reader.read(line)),
+  )
+  pool.onServed = more
   try {
-    await pipeline(
-      lines,
-      concurrentStage(openAtMost(options) * WINDOW, (line: TextLine) =>
-        handler.handle(reader.read(line)),
-      ),
-      { signal: stop.reading },
-    )
+    await pipeline(lines, stream, { signal: stop.reading })
   } catch (error) {
     if (!stop.requested) throw error
   }

@@ -1,0 +1,38 @@
+import { findMember, stringAt, type ValueRange } from './field.ts'
+import type { JsonScanner } from './json-scan.ts'
+import type { SourceLine } from './record-error.ts'
+import type { RecordText } from './record-text.ts'
+
+const ID = Buffer.from('id')
+const STATUS = Buffer.from('status')
+const ERROR = Buffer.from('error')
+const INPUT = Buffer.from('input')
+const INPUT_TEXT = Buffer.from('input_text')
+const INPUT_BASE64 = Buffer.from('input_base64')
+
+/** What a failure record stands for. */
+export interface FailureInput {
+  id: ValueRange
+  /** Undefined where the failed line was no JSON. */
+  input: ValueRange | undefined
+  line: SourceLine
+}
+
+/** What the failure record stands for that the scanner has just read; undefined where it is none. */
+export function failureInput(
+  scanner: JsonScanner,
+  bytes: Buffer,
+  text: RecordText,
+): FailureInput | undefined {
+  const error = findMember(scanner, bytes, ERROR)
+  if (error === undefined || bytes[error.start] !== 0x7b) return undefined
+  const id = findMember(scanner, bytes, ID)
+  if (id === undefined) return undefined
+  if (stringAt(bytes, findMember(scanner, bytes, STATUS)) !== 'error') return undefined
+  const input = findMember(scanner, bytes, INPUT)
+  if (input !== undefined) return { id, input, line: { json: text.of(input) } }
+  const own = stringAt(bytes, findMember(scanner, bytes, INPUT_TEXT))
+  if (own !== undefined) return { id, input, line: { text: own } }
+  const base64 = stringAt(bytes, findMember(scanner, bytes, INPUT_BASE64))
+  return base64 === undefined ? undefined : { id, input, line: { base64 } }
+}
