@@ -4,7 +4,10 @@ import { objectTransform } from 'through2'
 export interface StageLimits {
   /** Items that are worked on at a time, at most. */
   most: number
-  /** Whether another one is wanted now; `more` is to be called when that may have changed. */
+  /**
+   * Whether another one is wanted beside those at work; `more` is to be called when that may have
+   * changed.
+   */
   isWanted: () => boolean
 }
 
@@ -27,7 +30,7 @@ export function concurrentStage<In>(
   let takeNext: (() => void) | undefined
   let finish: (() => void) | undefined
   const more = (): void => {
-    if (takeNext === undefined || active >= most || !isWanted()) return
+    if (takeNext === undefined || active >= most || (active > 0 && !isWanted())) return
     const next = takeNext
     takeNext = undefined
     next()
