@@ -75,6 +75,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   startedAt: number
   lastByteAt: number
   stalledAt = -1
+  place = -1
   connected = false
   hasFirstToken = false
 

@@ -97,6 +97,29 @@ test('time in which nobody swept does not count, however often and long', () => 
   assert.equal(expired[0], 'idle-timeout')
 })
 
+test('requests that join and leave in any order, also while others expire, are watched or not', () => {
+  const clock = new HandClock()
+  const deadlines = new Deadlines(clock, BUDGETS)
+  const requests = Array.from({ length: 5 }, () => watched(deadlines))
+  const { 1: second, 4: last } = requests
+  deadlines.forget(second!.request)
+  deadlines.forget(second!.request)
+  deadlines.forget(last!.request)
+  assert.equal(deadlines.standing().open, 3)
+  const others = [requests[0]!, requests[2]!, requests[3]!]
+  // The first one that expires takes all of them with it.
+  for (const { request, expired } of others) {
+    request.expire = (code) => {
+      expired.push(code)
+      for (const other of others) deadlines.forget(other.request)
+    }
+  }
+  pass(clock, deadlines, 11_000)
+  assert.deepEqual(others.map(({ expired }) => expired.length).sort(), [0, 0, 1])
+  assert.deepEqual([...second!.expired, ...last!.expired], [])
+  assert.equal(deadlines.standing().open, 0)
+})
+
 test('a fast clock is swept less often in its own time, never more than a timer can', () => {
   const clock = new HandClock()
   new Deadlines(clock, BUDGETS, 3000)
