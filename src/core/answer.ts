@@ -103,6 +103,19 @@ export class AnswerCollector {
     this.#append(this.#template!.name, text)
   }
 
+  /**
+   * Takes a read of the connection that begins and ends with an event.
+   *
+   * @returns false where it is not one plain event: it must be split first
+   */
+  read(bytes: Buffer): boolean {
+    const text = this.#template?.textOfRead(bytes)
+    if (text === undefined) return false
+    this.#fruitless = 0
+    this.#append(this.#template!.name, text)
+    return true
+  }
+
   #parsed(data: string): void {
     const body = parseObject(data)
     if (body === undefined) {

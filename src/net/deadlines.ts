@@ -94,7 +94,7 @@ export class Deadlines {
     // The loop was blocked, and what the servers sent meanwhile is still unread.
     if (blocked) return
     // One that expires leaves, and others may with it.
-    for (const request of [...this.#watched]) {
+    for (const request of this.#watched.slice()) {
       if (request.place >= 0) this.#check(request, this.now())
     }
   }

@@ -5,6 +5,8 @@ import { createParser, type EventSourceParser } from 'eventsource-parser'
 export class EventStream {
   /** `data: [DONE]` came. */
   done = false
+  /** What was fed ends with the blank line of an event: nothing is pending. */
+  isBetween = false
   #decoder = new StringDecoder('utf8')
   #parser: EventSourceParser
 
@@ -19,7 +21,9 @@ export class EventStream {
   }
 
   feed(chunk: Buffer): void {
-    this.#parser.feed(this.#decoder.write(chunk))
+    const text = this.#decoder.write(chunk)
+    this.#parser.feed(text)
+    this.isBetween = text.endsWith('\n\n')
   }
 
   /** Reads what is left; some servers leave out the last blank line. */

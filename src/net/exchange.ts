@@ -205,7 +205,8 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     const collector = this.#collector
     if (collector !== undefined) {
       const before = collector.pieces
-      this.#events!.feed(chunk)
+      const events = this.#events!
+      if (!events.isBetween || !collector.read(chunk)) events.feed(chunk)
       this.#listener.onPieces(collector.pieces - before)
     } else this.#chunks.push(chunk)
     if (this.hasFirstToken) return
