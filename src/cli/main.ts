@@ -10,6 +10,9 @@ import { Reporter } from './reporter.ts'
 import { systemClock } from './system-clock.ts'
 import { packageVersion } from './version.ts'
 
+/** Node's exit code where the event loop has run out while the top-level await still waits. */
+const UNSETTLED = 13
+
 /**
  * Runs a command as this process, if its file is what node was started with, and sets the exit code;
  * the process ends when all is written.
@@ -28,12 +31,21 @@ export async function main(command: Command, url: string): Promise<void> {
       if (signal !== 'SIGHUP' || !ignoresHup) interrupt.raise(signal)
     })
   }
+  const report = new Reporter(command.name, (text) => process.stderr.write(text))
+  process.on('exit', () => {
+    if (process.exitCode !== UNSETTLED) return
+    report.error(
+      `the run waits for nothing: this is a bug in ${command.name}, please report it`,
+      'bug',
+    )
+    process.exitCode = EXIT.trouble
+  })
   process.exitCode = await runCommand(command, process.argv.slice(2), {
     env: process.env,
     stdin: { fd: 0, stream: () => process.stdin },
     stdout: { fd: 1 },
     print: printToStdout,
-    report: new Reporter(command.name, (text) => process.stderr.write(text)),
+    report,
     terminal: liveTerminal(),
     onUsr1: (callback) => void process.on('SIGUSR1', callback),
     interrupt,

@@ -2,11 +2,14 @@ import { fdatasync, write as writeFd } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Clock } from '../core/clock.ts'
 import { ClosedPipe, errnoOf, ioError } from '../core/tool-error.ts'
+import type { UnsyncedBytes } from './unsynced-bytes.ts'
 
 const syncFd = promisify(fdatasync)
 
 /** Lines that wait are written together, up to about this many characters a write. */
 const BATCH = 1024 * 1024
+/** Bytes that are kept in case a sync fails: so many are synced before their time. */
+const MOST_UNSYNCED = 16 * 1024 * 1024
 /** Milliseconds between two tries on a full disk. */
 const RETRY_EVERY = 1000
 const EAGAIN_PAUSE = 5
@@ -19,6 +22,8 @@ export interface LineWriterOptions {
   clock: Clock
   /** A regular file: a full disk is waited out, and what is written is synced. */
   regular: boolean
+  /** What a sync that fails may lose, of a file that only we append to. */
+  unsynced?: UnsyncedBytes | undefined
   /** Opens the file again where the server of its mount no longer knows the handle (ESTALE). */
   reopen?: () => number
   /** Milliseconds between syncs. */
@@ -62,11 +67,15 @@ export class LineWriter {
   #stopSync: (() => void) | undefined
   #syncing: Promise<void> | undefined
   #syncFailure: unknown
+  #unsynced: UnsyncedBytes | undefined
+  #nextSync: NodeJS.Timeout | undefined
+  #closing = false
 
   constructor(fd: number, name: string, options: LineWriterOptions) {
     this.#fd = fd
     this.#name = name
     this.#options = options
+    this.#unsynced = options.unsynced
     if (options.regular && options.syncEvery > 0) {
       this.#stopSync = options.clock.every(options.syncEvery, () => this.#syncNow())
     }
@@ -108,7 +117,9 @@ export class LineWriter {
    * @throws ToolError where it cannot be synced for good
    */
   async close(): Promise<void> {
+    this.#closing = true
     this.#stopSync?.()
+    clearTimeout(this.#nextSync)
     await this.#running
     await this.#syncing
     if (this.#syncFailure !== undefined) throw this.#syncFailure
@@ -127,6 +138,7 @@ export class LineWriter {
       try {
         await this.#writeAll(Buffer.from(batch.lines.join('')))
         this.#dirty = true
+        if ((this.#unsynced?.length ?? 0) > MOST_UNSYNCED) this.#syncNow()
         batch.resolve()
       } catch (error) {
         this.#failure = error
@@ -141,7 +153,9 @@ export class LineWriter {
     let at = 0
     while (at < bytes.length) {
       try {
-        at += await writeSome(this.#fd, bytes, at)
+        const count = await writeSome(this.#fd, bytes, at)
+        this.#unsynced?.add(bytes.subarray(at, at + count))
+        at += count
         this.#unblock('write')
       } catch (error) {
         const code = errnoOf(error) ?? ''
@@ -188,17 +202,32 @@ export class LineWriter {
       })
   }
 
+  /** The run waits for this sync, and may have nothing else that keeps the process alive. */
+  #syncAgain(): void {
+    if (this.#closing) return
+    this.#nextSync ??= setTimeout(() => {
+      this.#nextSync = undefined
+      this.#syncNow()
+    }, RETRY_EVERY)
+  }
+
   async #sync(): Promise<void> {
     if (!this.#dirty || !this.#options.regular) return
     this.#dirty = false
+    const unsynced = this.#unsynced
+    const end = unsynced?.end ?? 0
     try {
+      await unsynced?.restore()
       await syncFd(this.#fd)
+      unsynced?.forget(end)
       this.#unblock('sync')
     } catch (error) {
+      unsynced?.lose()
       if (errnoOf(error) === 'ESTALE') this.#reopen()
       if (PASSING.has(errnoOf(error) ?? '') && !this.#abandoned) {
         this.#dirty = true
         this.#block(error, 'sync')
+        this.#syncAgain()
       } else if (errnoOf(error) !== 'EINVAL') throw ioError(error, this.#name, 'sync')
     }
   }

@@ -85,6 +85,26 @@ describe('a disk that fails for a while', { skip, concurrency: 2, timeout: 120_0
     assert.deepEqual(idsOf(disk.content('out')), ALL)
   })
 
+  test('what a failed sync has dropped is written again', async (t) => {
+    const disk = newDisk(t)
+    // Slow, so that lines come before, in and after the syncs that fail.
+    const server = await serve(t, async (request, response) => {
+      await new Promise((resolve) => setTimeout(resolve, 30))
+      answerWell(request, response)
+    })
+    disk.drops = true
+    disk.faults.fsync = ERRNO.EIO
+    const out = join(disk.folder, 'out')
+    const result = await run('fanout-complete', args(server.url, out, '--sync', '100ms'), {
+      input: prompts(40),
+      ...onMessage('[output]', () => setTimeout(() => (disk.faults.fsync = 0), 300)),
+    })
+    assert.equal(result.code, 0, result.stderr)
+    assertSaidOnce(result, /cannot sync: input\/output error/)
+    assert.deepEqual(idsOf(disk.content('out')), ALL)
+    assert.equal(server.requests.length, 40, 'nothing was asked twice')
+  })
+
   for (const what of ['write', 'fsync'] as const) {
     test(`TERM while a ${what} fails for good: exit 2, and --resume asks for what is lost`, async (t) => {
       const disk = newDisk(t)

@@ -35,6 +35,8 @@ const DIRECT_IO = 1
 interface Node {
   id: bigint
   bytes: Buffer
+  /** Bytes that a sync has made safe, from the front. */
+  safe: number
 }
 
 /**
@@ -45,6 +47,8 @@ export class FaultyDisk {
   readonly folder: string
   /** Errors of writes and of syncs; 0 is none. */
   faults = { write: 0, fsync: 0 }
+  /** Whether a sync that fails drops what was written since the last one, as Linux does. */
+  drops = false
   /** Bytes that are written before the fault of writes begins. */
   room = 0
   #fd: number
@@ -120,8 +124,8 @@ export class FaultyDisk {
     if (op === OP.getattr) return attributesReply(node)
     if (op === OP.open) return opened()
     if (op === OP.release || op === OP.flush) return 0
-    if (op === OP.fsync) return this.faults.fsync
     if (node === undefined) return ERRNO.ENOSYS
+    if (op === OP.fsync) return this.#sync(node)
     if (op === OP.setattr) {
       if (body.readUInt32LE(0) & SIZE_IS_SET) resize(node, Number(body.readBigUInt64LE(16)))
       return attributesReply(node)
@@ -136,7 +140,7 @@ export class FaultyDisk {
   #byName(op: number, name: string): Buffer | number {
     if (op === OP.unlink) return this.#nodes.delete(name) ? 0 : ERRNO.ENOENT
     if (op === OP.create && !this.#nodes.has(name)) {
-      this.#nodes.set(name, { id: this.#ids++, bytes: Buffer.alloc(0) })
+      this.#nodes.set(name, { id: this.#ids++, bytes: Buffer.alloc(0), safe: 0 })
     }
     const node = this.#nodes.get(name)
     if (node === undefined) return ERRNO.ENOENT
@@ -144,6 +148,12 @@ export class FaultyDisk {
     entry.writeBigUInt64LE(node.id, 0)
     const parts = [entry, attributes(node)]
     return Buffer.concat(op === OP.create ? [...parts, opened()] : parts)
+  }
+
+  #sync(node: Node): number {
+    if (this.faults.fsync === 0) node.safe = node.bytes.length
+    else if (this.drops) node.bytes.fill(0, node.safe)
+    return this.faults.fsync
   }
 
   #write(node: Node, body: Buffer): Buffer | number {

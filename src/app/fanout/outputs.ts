@@ -8,6 +8,7 @@ import { type AppendTarget, openAppend, standardOutput } from '../../files/appen
 import { LineWriter } from '../../files/line-writer.ts'
 import { FileLock } from '../../files/lock.ts'
 import { repairTail } from '../../files/repair-tail.ts'
+import { UnsyncedBytes } from '../../files/unsynced-bytes.ts'
 import { isSameFile, operandsOrStdin } from '../inputs.ts'
 import type { FanoutOptions } from './options.ts'
 import { Answered } from './resume.ts'
@@ -90,6 +91,9 @@ class OpenOutputs implements Outputs {
         clock,
         regular,
         ...(reopen && { reopen }),
+        ...(reopen && regular && syncEvery > 0
+          ? { unsynced: new UnsyncedBytes(name, fstatSync(fd).size) }
+          : {}),
         syncEvery,
         onBlocked: (reason) => this.onBlocked(reason),
       })
