@@ -1,8 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { type Look, type LookOrder, type LookResults, lookFor } from '../core/block-look.ts'
+import { kernelMemory } from '../core/string-kernel.ts'
 import type { Input } from '../files/input.ts'
 import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
+
+import type { BlockMessage } from './look-worker.ts'
 
 /** Below this a thread costs more than it saves: it takes some 30 ms to start. */
 const WORTH_A_THREAD = 256 * 1024 * 1024
@@ -68,6 +71,9 @@ export async function* notLookedOver(
 /** The second thread; it has one block at a time. */
 class LookThread<Result> {
   #worker: Worker
+  /** Numbers for the memories of blocks, so that the thread knows one again. */
+  #ids = new WeakMap<ArrayBufferLike, number>()
+  #nextId = 0
 
   constructor(order: LookOrder) {
     // This file is compiled to .js, or run as it is.
@@ -92,8 +98,18 @@ class LookThread<Result> {
       }
       this.#worker.on('message', done)
       this.#worker.on('error', failed)
-      this.#worker.postMessage({ memory: bytes.buffer, end })
+      this.#worker.postMessage(this.#message(bytes, end))
     })
+  }
+
+  #message(bytes: Buffer, end: number): BlockMessage {
+    const { buffer } = bytes
+    let id = this.#ids.get(buffer)
+    if (id === undefined) {
+      id = this.#nextId++
+      this.#ids.set(buffer, id)
+    }
+    return { id, memory: kernelMemory(bytes) ?? (buffer as unknown as SharedArrayBuffer), end }
   }
 
   async end(): Promise<void> {

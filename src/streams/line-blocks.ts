@@ -1,5 +1,6 @@
 import type { ByteReader } from '../core/byte-reader.ts'
 import { PADDING } from '../core/json-scan.ts'
+import { kernelBytes } from '../core/string-kernel.ts'
 import { EXIT, ToolError } from '../core/tool-error.ts'
 
 /**
@@ -98,7 +99,8 @@ export async function* lineBlocks(
 const LONGEST_LINE = 2 ** 31 - 1 - PADDING
 
 function allocate(size: number, shared: boolean): Buffer {
-  if (shared) return Buffer.from(new SharedArrayBuffer(size + PADDING))
+  if (shared)
+    return kernelBytes(size + PADDING) ?? Buffer.from(new SharedArrayBuffer(size + PADDING))
   return Buffer.allocUnsafeSlow(size + PADDING)
 }
 
