@@ -1,7 +1,7 @@
 /** The second thread of the binaries that look over whole files: takes block after block. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { type LookOrder, lookFor } from '../core/block-look.ts'
-import { attach, type KernelMemory } from '../core/string-kernel.ts'
+import { attach, type KernelMemory } from '../core/kernel.ts'
 
 /** A block to look over; `id` names its memory, which comes again and again. */
 export interface BlockMessage {
@@ -11,7 +11,7 @@ export interface BlockMessage {
 }
 
 /** Memories known at a time; lines that are longer than a block bring new ones. */
-const MOST_KNOWN = 8
+const MOST_KNOWN = 12
 
 const look = lookFor(workerData as LookOrder)
 const known = new Map<number, Buffer>()
@@ -27,3 +27,5 @@ parentPort?.on('message', ({ id, memory, end }: BlockMessage) => {
   const moved = ArrayBuffer.isView(result) ? [result.buffer as ArrayBuffer] : []
   parentPort?.postMessage(result, moved)
 })
+
+parentPort?.postMessage('ready')
