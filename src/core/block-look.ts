@@ -1,6 +1,6 @@
 import { type BlockVerdict, lookOver } from './clean-block.ts'
 import { KeyRule } from './key.ts'
-import { type KeyTable, lookForKeys } from './key-look.ts'
+import { KeyLook, type KeyTable } from './key-look.ts'
 import { LineJudge, type LinePolicy } from './line-judge.ts'
 
 /** What is looked for in a whole block of lines; plain data, so that another thread can be told. */
@@ -20,6 +20,6 @@ export type Look<Result> = (bytes: Buffer, end: number) => Result
 export function lookFor(order: LookOrder): Look<LookResults[LookOrder['kind']]> {
   const judge = new LineJudge(order.policy)
   if (order.kind === 'clean') return (bytes, end) => lookOver(judge, bytes, end)
-  const rule = new KeyRule(order.key)
-  return (bytes, end) => lookForKeys(judge, rule, bytes, end)
+  const keys = new KeyLook(judge, new KeyRule(order.key))
+  return (bytes, end) => keys.look(bytes, end)
 }

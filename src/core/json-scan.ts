@@ -9,7 +9,7 @@
  * buffer, results in typed arrays.
  */
 
-import { kernelOf, type StringEnd } from './string-kernel.ts'
+import { type Kernel, kernelOf } from './kernel.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -52,7 +52,7 @@ export class JsonScanner {
   #last = -1
   #bytes: Uint8Array = new Uint8Array(PADDING)
   #view = new DataView(this.#bytes.buffer)
-  #kernel: StringEnd | undefined
+  #kernel: Kernel | undefined
   /** Per open container: the byte that closes it, and for objects their keys on the hash stack. */
   #closers = new Uint8Array(64)
   #keyBase = new Int32Array(64)
@@ -279,7 +279,7 @@ export class JsonScanner {
     const kernel = this.#kernel!
     let at = start
     for (;;) {
-      at = kernel(at)
+      at = kernel.stringEnd(at)
       if (at >= -1) return at
       at = -2 - at
       // Escapes of six bytes mostly come one behind the other, and the kernel knows none of them.

@@ -1,4 +1,7 @@
-/** The WebAssembly of string-kernel.ts, one instruction a line, written with their names in its text form. */
+/** The WebAssembly of kernel.ts, its instructions named as in the text form. */
+
+/** The odd number of the golden ratio: its products spread to all higher bits. */
+export const HASH_FACTOR = 0x9e3779b1 | 0
 
 const I32 = 0x7f
 const V128 = 0x7b
@@ -8,12 +11,20 @@ const AT = 0
 const WORD = 1
 const CHUNK = 2
 
+const END_AT = 1
+const LENGTH = 2
+const LOW = 3
+const HIGH = 4
+
 const MAGIC_AND_VERSION = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0]
 /** Imported, shared, with at least one page. */
 const SHARED_MEMORY = [2, 3, 1]
 const MOST_PAGES = 65_536
+const FUNCTION = [0x60]
 /** One of 32 bits, one of 128. */
-const LOCALS = [2, 1, I32, 1, V128]
+const STRING_LOCALS = [2, 1, I32, 1, V128]
+/** One of 32 bits, two of 128. */
+const HASH_LOCALS = [2, 1, I32, 2, V128]
 
 const LOOP = [0x03, 0x40]
 const IF = [0x04, 0x40]
@@ -31,11 +42,18 @@ const SUB = [0x6b]
 const AND = [0x71]
 const OR = [0x72]
 const SHR_U = [0x76]
-const LOAD_CHUNK = [0xfd, 0x00, 0, 0]
+const XOR = [0x73]
+const LE_U = [0x4d]
+const MUL = [0x6c]
+const LOAD_CHUNK = loadChunk(0)
 const CHUNK_EQ = [0xfd, 0x23]
 const CHUNK_LT_U = [0xfd, 0x26]
 const CHUNK_OR = [0xfd, 0x50]
+const CHUNK_XOR = [0xfd, 0x51]
 const CHUNK_BITS = [0xfd, 0x64]
+const LANES_SPLAT = [0xfd, 0x11]
+const LANES_MUL = [0xfd, 0xb5, 0x01]
+const LANES_SHR_U = [0xfd, 0xad, 0x01]
 
 const get = (local: number): number[] => [0x20, local]
 const set = (local: number): number[] => [0x21, local]
@@ -49,22 +67,25 @@ const splat = (byte: number): number[] => [0xfd, 0x0c, ...Array<number>(16).fill
 const ESCAPE_LETTERS = 0b1010001000000010001
 const LETTER_B = 0x62
 
-/** The module, `(import "js" "memory")` and `(func (export "stringEnd") (param i32) (result i32))`. */
-export function stringKernelCode(): Uint8Array {
-  const code = stringEnd()
+/**
+ * The module: `(import "js" "memory")`, `(func (export "stringEnd") (param i32) (result i32))` and
+ * `(func (export "hash") (param i32 i32) (result i32))`.
+ */
+export function kernelCode(): Uint8Array {
+  const codes = [stringEnd(), hash()].flatMap((code) => [...unsigned(code.length), ...code])
   return Uint8Array.from([
     ...MAGIC_AND_VERSION,
-    ...section(1, [1, 0x60, 1, I32, 1, I32]),
+    ...section(1, [2, ...FUNCTION, 1, I32, 1, I32, ...FUNCTION, 2, I32, I32, 1, I32]),
     ...section(2, [1, ...name('js'), ...name('memory'), ...SHARED_MEMORY, ...unsigned(MOST_PAGES)]),
-    ...section(3, [1, 0]),
-    ...section(7, [1, ...name('stringEnd'), 0, 0]),
-    ...section(10, [1, ...unsigned(code.length), ...code]),
+    ...section(3, [2, 0, 1]),
+    ...section(7, [2, ...name('stringEnd'), 0, 0, ...name('hash'), 0, 1]),
+    ...section(10, [2, ...codes]),
   ])
 }
 
 function stringEnd(): number[] {
   return [
-    LOCALS,
+    STRING_LOCALS,
     LOOP,
     // What ends a run of plain content in the next sixteen bytes?
     [...get(AT), ...LOAD_CHUNK, ...tee(CHUNK), ...splat(0x22), ...CHUNK_EQ],
@@ -89,6 +110,49 @@ function stringEnd(): number[] {
     [...constant(-2), ...get(AT), ...SUB],
     END,
   ].flat()
+}
+
+/** contentHash of content-hash.ts over a long range. */
+function hash(): number[] {
+  return [
+    HASH_LOCALS,
+    [...get(END_AT), ...get(AT), ...SUB, ...tee(LENGTH), ...LANES_SPLAT, ...set(LOW)],
+    [...get(LENGTH), ...constant(-1), ...XOR, ...LANES_SPLAT, ...set(HIGH)],
+    [...get(END_AT), ...constant(32), ...SUB, ...set(END_AT)],
+    LOOP,
+    mixIn(LOW, AT, 0),
+    mixIn(HIGH, AT, 16),
+    [...get(AT), ...constant(32), ...ADD, ...tee(AT), ...get(END_AT), ...LE_U],
+    [...IF, ...branch(1), ...END],
+    END,
+    // What is left lies in the last 32 bytes.
+    mixIn(LOW, END_AT, 0),
+    mixIn(HIGH, END_AT, 16),
+    constant(0),
+    ...[LOW, HIGH].flatMap((chunk) => [0, 1, 2, 3].map((lane) => foldIn(chunk, lane))),
+    END,
+  ].flat()
+}
+
+/** `chunk = mix(chunk ^ the sixteen bytes)`, where mix is a product and a shift in each lane. */
+function mixIn(chunk: number, at: number, offset: number): number[] {
+  return [
+    [...get(chunk), ...get(at), ...loadChunk(offset), ...CHUNK_XOR],
+    [...constant(HASH_FACTOR), ...LANES_SPLAT, ...LANES_MUL, ...tee(chunk)],
+    [...get(chunk), ...constant(15), ...LANES_SHR_U, ...CHUNK_XOR, ...set(chunk)],
+  ].flat()
+}
+
+/** The hash on the stack becomes `mix(hash ^ lane)`. */
+function foldIn(chunk: number, lane: number): number[] {
+  return [
+    [...get(chunk), 0xfd, 0x1b, lane, ...XOR, ...constant(HASH_FACTOR), ...MUL, ...tee(LENGTH)],
+    [...get(LENGTH), ...constant(15), ...SHR_U, ...XOR],
+  ].flat()
+}
+
+function loadChunk(offset: number): number[] {
+  return [0xfd, 0x00, 0, offset]
 }
 
 function section(id: number, content: readonly number[]): number[] {

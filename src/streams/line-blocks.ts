@@ -1,6 +1,6 @@
 import type { ByteReader } from '../core/byte-reader.ts'
 import { PADDING } from '../core/json-scan.ts'
-import { kernelBytes } from '../core/string-kernel.ts'
+import { kernelBytes } from '../core/kernel.ts'
 import { EXIT, ToolError } from '../core/tool-error.ts'
 
 /**

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { JsonGrammar } from '../../src/core/json-grammar.ts'
 import { grammarProblem } from '../../src/core/json-problem.ts'
 import { JsonScanner, PADDING } from '../../src/core/json-scan.ts'
-import { kernelBytes } from '../../src/core/string-kernel.ts'
+import { kernelBytes } from '../../src/core/kernel.ts'
 
 /** Bytes with a line feed and the scanner's padding behind them; what lies there must not matter. */
 export function padded(bytes: Uint8Array, filler = 0x20): Buffer {
