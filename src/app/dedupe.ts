@@ -13,13 +13,7 @@ import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { type CompletedCounts, readCompleted } from './completed-files.ts'
 import { forEachInput } from './inputs.ts'
-import {
-  isWorthAThread,
-  lookedOver,
-  notLookedOver,
-  PASSED_BLOCKS,
-  SHARED_BLOCKS,
-} from './look-ahead.ts'
+import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
 import { writeStats } from './stats.ts'
@@ -53,8 +47,8 @@ export async function dedupe(
   const { counts: completed, exitCode } = await readCompleted(context, options.completed, {
     rule,
     redo: new Set(options.redo),
-    onAnswer: (fingerprint) => {
-      if (isInShard(shard, fingerprint)) index.complete(fingerprint)
+    onAnswer: (words, from) => {
+      if (isInShard(shard, words, from)) index.complete(words, from)
     },
   })
   const filter = new DedupeFilter(context, rule, index, shard)
@@ -67,7 +61,7 @@ export async function dedupe(
       operands,
       {
         blockSize: options.readSize,
-        blocksOf: (input) => (usesThread(input) ? SHARED_BLOCKS : PASSED_BLOCKS),
+        blocksOf: (input) => blocksFor(input, options.readSize),
       },
       (input, blocks) => filter.file(input.name, blocks, usesThread(input)),
     )

@@ -8,16 +8,19 @@ import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
 import type { BlockMessage } from './look-worker.ts'
 
 /** Below this a thread costs more than it saves: it takes some 30 ms to start. */
-const WORTH_A_THREAD = 256 * 1024 * 1024
+const WORTH_A_THREAD = 128 * 1024 * 1024
+
+/** Below this memory for the kernel costs more than it saves. */
+const WORTH_A_KERNEL = 4 * 1024 * 1024
 
 /** How blocks must be read to be passed on while the next ones are looked over. */
-export const PASSED_BLOCKS: BlockOptions = { kept: 2 }
+const PASSED_BLOCKS: BlockOptions = { kept: 2 }
 
 /** Blocks that were read and not yet given: with the one being passed on and the next, those kept. */
 const MOST_AHEAD = 4
 
 /** How blocks must be read to be looked over by two threads, and passed on meanwhile. */
-export const SHARED_BLOCKS: BlockOptions = {
+const SHARED_BLOCKS: BlockOptions = {
   blockSize: 1024 * 1024,
   kept: MOST_AHEAD + 2,
   shared: true,
@@ -25,6 +28,22 @@ export const SHARED_BLOCKS: BlockOptions = {
 
 /** Blocks that the second thread has at a time, so that it is busy while this one is. */
 const MOST_GIVEN = 2
+
+/**
+ * How the blocks of an input must be read that may be looked over and passed on meanwhile.
+ *
+ * @param readSize what a person has set, which leaves no room for more
+ */
+export function blocksFor(
+  input: Pick<Input, 'stats' | 'compression'>,
+  readSize?: number,
+): BlockOptions {
+  if (readSize !== undefined) return PASSED_BLOCKS
+  if (isWorthAThread(input)) return SHARED_BLOCKS
+  const { stats, compression } = input
+  const isSmall = stats.isFile() && compression === undefined && stats.size < WORTH_A_KERNEL
+  return isSmall ? PASSED_BLOCKS : { ...PASSED_BLOCKS, shared: true }
+}
 
 /** Whether an input is large enough, and a second core there, for a second thread to help. */
 export function isWorthAThread({
@@ -45,7 +64,7 @@ export interface LookedBlock<Result> {
  * Gives blocks in their order, each with what a look over it told. A second thread looks over as many
  * of them as it can, and this one over the others.
  *
- * @param blocks read as {@link SHARED_BLOCKS}
+ * @param blocks read as {@link blocksFor} says
  */
 export async function* lookedOver<Kind extends LookOrder['kind']>(
   blocks: AsyncIterable<LineBlock>,

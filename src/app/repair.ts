@@ -9,7 +9,7 @@ import type { Input } from '../files/input.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { forEachInput, isSameFile } from './inputs.ts'
-import { isWorthAThread, lookedOver, notLookedOver, SHARED_BLOCKS } from './look-ahead.ts'
+import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import {
   CheckDestination,
   type Destination,
@@ -51,7 +51,7 @@ export async function repair(
       {
         blockSize: options.readSize,
         headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
-        blocksOf: (input) => (usesThread(input, options) ? SHARED_BLOCKS : {}),
+        blocksOf: (input) => blocksFor(input, options.readSize),
         outputs: [options.removed, options.salvaged, options.stats],
         whole: options.inPlace !== undefined,
       },

@@ -27,9 +27,9 @@ export class CompletedIndex {
   }
 
   /** Notes an answer for a key. */
-  complete(fingerprint: Int32Array): void {
+  complete(fingerprint: Int32Array, from = 0): void {
     const table = this.#table
-    if (!table.find(fingerprint)) table.insert(fingerprint)
+    if (!table.find(fingerprint, from)) table.insert(fingerprint, from)
     table.array[table.at]! |= COMPLETED
     if (this.#multiset) table.array[table.at + 1]!++
   }

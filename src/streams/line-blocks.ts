@@ -23,7 +23,7 @@ export interface BlockOptions {
   blockSize?: number | undefined
   /** Blocks that stay valid at a time, the one given last included; 1 without a word. */
   kept?: number
-  /** Blocks lie in memory that other threads can read. */
+  /** Blocks lie in memory that other threads and, where there is such memory, the kernel can read. */
   shared?: boolean
   /** Asked before the first block is given: whether the lines so far tell what the file is. */
   headComplete?: (bytes: Buffer, end: number) => boolean
