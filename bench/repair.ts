@@ -17,7 +17,7 @@ export const repair: Benchmark = {
   async run(reporter, workshop) {
     const { files } = workshop
     await undamaged(reporter, workshop, '5.6 kB records', files.large(workshop.scaled(500e6)))
-    await undamaged(reporter, workshop, '46-byte records', files.short(workshop.scaled(140e6)))
+    await undamaged(reporter, workshop, '46-byte records', files.short(workshop.scaled(500e6)))
     await tail(reporter, workshop)
   },
 }

@@ -1,11 +1,26 @@
 import type { Context } from '../cli/command.ts'
-import { isCompleted, type Shortcoming, shortcomingsOf } from '../core/completed.ts'
+import {
+  ANSWER_COLUMNS,
+  type AnswerTable,
+  fallsShort,
+  isAnswer,
+  isKeyed,
+  lookAtAnswer,
+} from '../core/answer-look.ts'
+import { SHORTCOMINGS } from '../core/completed.ts'
 import type { KeyRule } from '../core/key.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { EXIT, type Place, ToolError } from '../core/tool-error.ts'
 import { expandGlob } from '../files/glob.ts'
 import { type Input, openInput } from '../files/input.ts'
 import { type LineBlock, lineBlocks } from '../streams/line-blocks.ts'
+import {
+  blocksFor,
+  isWorthAThread,
+  type LookedBlock,
+  lookedOver,
+  notLookedOver,
+} from './look-ahead.ts'
 import { contentOf, eachLine, RECORD_POLICY } from './record-lines.ts'
 
 /** What files of answers hold, in lines. */
@@ -27,8 +42,10 @@ export interface CompletedOptions {
   rule: KeyRule
   /** Shortcomings that make an answer count as none. */
   redo: ReadonlySet<string>
-  /** Gets every answer: its key's fingerprint and its line. */
-  onAnswer: (fingerprint: Int32Array, judge: LineJudge, bytes: Buffer, start: number) => void
+  /** Gets the fingerprint of every answer's key, four words from `from` on. */
+  onAnswer?: (words: Int32Array, from: number) => void
+  /** Gets every answer with its line, for which a second thread cannot help. */
+  onLine?: (fingerprint: Int32Array, judge: LineJudge, bytes: Buffer, start: number) => void
   /** Told which file is read next. */
   onFile?: (file: string) => void
 }
@@ -76,6 +93,7 @@ class CompletedReader {
   #context: Context
   #options: CompletedOptions
   #judge = new LineJudge(RECORD_POLICY)
+  #fingerprint = new Int32Array(4)
   /** Device and inode of the files that were read. */
   #read = new Set<string>()
   #wholeLines = 0
@@ -102,7 +120,10 @@ class CompletedReader {
     this.#wholeLines = this.#usable = 0
     let line = 1
     try {
-      for await (const block of lineBlocks(input.reader)) line = this.#block(file, block, line)
+      for await (const { block, result } of this.#looked(input)) {
+        line =
+          result === undefined ? this.#block(file, block, line) : this.#answers(file, result, line)
+      }
     } catch (error) {
       if (!(error instanceof ToolError) || error.exitCode !== EXIT.data) throw error
       this.#unusable(error.message, error.code, { file })
@@ -114,6 +135,23 @@ class CompletedReader {
         place: { file },
       })
     }
+  }
+
+  #looked(input: Input): AsyncIterable<LookedBlock<AnswerTable | undefined>> {
+    const { field } = this.#options.rule
+    const blocks = lineBlocks(input.reader, blocksFor(input))
+    return this.#options.onLine === undefined && isWorthAThread(input)
+      ? lookedOver(blocks, { kind: 'answers', policy: RECORD_POLICY, key: field?.name })
+      : notLookedOver(blocks)
+  }
+
+  /** Takes what was told of the lines of a block before. */
+  #answers(file: string, table: AnswerTable, firstLine: number): number {
+    let line = firstLine
+    for (let row = 0; row < table.length; row += ANSWER_COLUMNS, line++) {
+      if (this.#count(table[row]!, file, line)) this.#options.onAnswer?.(table, row + 1)
+    }
+    return line
   }
 
   #isKnown({ stats }: Input): boolean {
@@ -142,26 +180,35 @@ class CompletedReader {
       const message = 'the last line is torn and does not count'
       return this.#context.report.warning(message, 'truncated', place)
     }
-    this.#wholeLines++
-    const { rule } = this.#options
-    const key = rule.findInCompleted(judge.scanner, bytes)
-    if (key === undefined) return this.#unusable('a record without a key', 'no-key', place)
-    this.#usable++
-    judge.scanner.again(content.start)
-    if (!isCompleted(judge.scanner, bytes)) {
-      this.counts.failed++
-      return
-    }
-    const shortcomings = shortcomingsOf(judge.scanner, bytes, content.start, content.end)
-    for (const word of shortcomings) this.counts[word]++
-    if (this.#isToBeRedone(shortcomings)) return
-    this.counts.completed++
-    const fingerprint = rule.fingerprint(bytes, key)
-    this.#options.onAnswer(fingerprint, judge, bytes, content.start)
+    const { rule, onAnswer, onLine } = this.#options
+    const fingerprint = this.#fingerprint
+    const told = lookAtAnswer(rule, judge, bytes, content, fingerprint, 0)
+    if (!this.#count(told, place.file!, place.line!)) return
+    onAnswer?.(fingerprint, 0)
+    onLine?.(fingerprint, judge, bytes, content.start)
   }
 
-  #isToBeRedone(shortcomings: Shortcoming[]): boolean {
-    return shortcomings.some((word) => this.#options.redo.has(word))
+  /** Counts a record; returns whether it completes its key. */
+  #count(told: number, file: string, line: number): boolean {
+    const { counts } = this
+    this.#wholeLines++
+    if (!isKeyed(told)) {
+      this.#unusable('a record without a key', 'no-key', { file, line })
+      return false
+    }
+    this.#usable++
+    if (!isAnswer(told)) {
+      counts.failed++
+      return false
+    }
+    let isDone = true
+    for (const [index, word] of SHORTCOMINGS.entries()) {
+      if (!fallsShort(told, index)) continue
+      counts[word]++
+      if (this.#options.redo.has(word)) isDone = false
+    }
+    if (isDone) counts.completed++
+    return isDone
   }
 
   #unusable(message: string, code: string, place: Place): void {

@@ -1,8 +1,9 @@
 import type { Context } from '../cli/command.ts'
 import { CompletedIndex } from '../core/completed-index.ts'
+import { contentHash } from '../core/content-hash.ts'
 import type { ValueRange } from '../core/field.ts'
 import { KeyRule, keyText, lineKey } from '../core/key.ts'
-import { contentHash, fingerprintOf, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
+import { fingerprintOf, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
 import { isInShard, type Shard } from '../core/shard.ts'
@@ -12,13 +13,7 @@ import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { type CompletedCounts, readCompleted } from './completed-files.ts'
 import { forEachInput } from './inputs.ts'
-import {
-  isWorthAThread,
-  lookedOver,
-  notLookedOver,
-  PASSED_BLOCKS,
-  SHARED_BLOCKS,
-} from './look-ahead.ts'
+import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
 import { writeStats } from './stats.ts'
@@ -31,6 +26,9 @@ export interface DedupeOptions extends ShardChoice {
   readSize: number | undefined
   stats: string | undefined
 }
+
+/** Rows of a table of keys for which the memory is readied at a time. */
+const TOUCHED = 64 * KEY_COLUMNS
 
 const NEWLINE = Buffer.from('\n')
 
@@ -49,8 +47,8 @@ export async function dedupe(
   const { counts: completed, exitCode } = await readCompleted(context, options.completed, {
     rule,
     redo: new Set(options.redo),
-    onAnswer: (fingerprint) => {
-      if (isInShard(shard, fingerprint)) index.complete(fingerprint)
+    onAnswer: (words, from) => {
+      if (isInShard(shard, words, from)) index.complete(words, from)
     },
   })
   const filter = new DedupeFilter(context, rule, index, shard)
@@ -63,7 +61,7 @@ export async function dedupe(
       operands,
       {
         blockSize: options.readSize,
-        blocksOf: (input) => (usesThread(input) ? SHARED_BLOCKS : PASSED_BLOCKS),
+        blocksOf: (input) => blocksFor(input, options.readSize),
       },
       (input, blocks) => filter.file(input.name, blocks, usesThread(input)),
     )
@@ -103,7 +101,6 @@ class DedupeFilter {
   #out: FdSink
   #shard: Shard | undefined
   #conflicts = 0
-  #fingerprint = new Int32Array(4)
 
   constructor(context: Context, rule: KeyRule, index: CompletedIndex, shard: Shard | undefined) {
     this.#context = context
@@ -142,13 +139,12 @@ class DedupeFilter {
 
   /** Passes on by the keys that were looked for before. */
   #keys(file: string, { bytes, end }: LineBlock, table: KeyTable, firstLine: number): number {
-    const fingerprint = this.#fingerprint
     let line = firstLine
     let keptFrom = 0
     let start = 0
     for (let row = 0; row < table.length; row += KEY_COLUMNS, line++) {
-      for (let word = 0; word < 4; word++) fingerprint[word] = table[row + 1 + word]!
-      const pass = this.#verdictOn(fingerprint, table[row + 5]!, bytes, start, { file, line })
+      if (row % TOUCHED === 0) this.#touch(table, row)
+      const pass = this.#verdictOn(table, row + 1, table[row + 5]!, bytes, start, { file, line })
       const next = table[row]!
       if (!pass) {
         this.#out.add(bytes, keptFrom, start)
@@ -158,6 +154,10 @@ class DedupeFilter {
     }
     this.#out.add(bytes, keptFrom, end)
     return line
+  }
+
+  #touch(table: KeyTable, row: number): void {
+    this.#index.touch(table, row + 1, Math.min(row + TOUCHED, table.length), KEY_COLUMNS)
   }
 
   #block(file: string, block: LineBlock, firstLine: number): number {
@@ -201,19 +201,28 @@ class DedupeFilter {
 
   #passes(bytes: Buffer, range: ValueRange, place: Place): boolean {
     const fingerprint = fingerprintOf(this.#judge, this.#rule, bytes, range)
-    return this.#verdictOn(fingerprint, contentHash(bytes, range), bytes, range.start, place)
+    return this.#verdictOn(
+      fingerprint,
+      0,
+      contentHash(bytes, range.start, range.end),
+      bytes,
+      range.start,
+      place,
+    )
   }
 
+  /** @param from where the four words of the fingerprint begin */
   #verdictOn(
     fingerprint: Int32Array,
+    from: number,
     content: number,
     bytes: Buffer,
     start: number,
     place: Place,
   ): boolean {
     this.counts.records++
-    if (this.#isOfOther(fingerprint)) return false
-    const verdict = this.#index.judge(fingerprint, content)
+    if (this.#isOfOther(fingerprint, from)) return false
+    const verdict = this.#index.judge(fingerprint, content, from)
     if (this.#index.conflict) this.#conflict(bytes, start, place)
     if (verdict === 'pass') this.counts.passed++
     else this.counts[verdict]++
@@ -221,8 +230,8 @@ class DedupeFilter {
   }
 
   /** Counts what another task does. */
-  #isOfOther(fingerprint: Int32Array): boolean {
-    if (isInShard(this.#shard, fingerprint)) return false
+  #isOfOther(fingerprint: Int32Array, from = 0): boolean {
+    if (isInShard(this.#shard, fingerprint, from)) return false
     this.counts.other_shards++
     return true
   }

@@ -1,17 +1,49 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { type Look, type LookOrder, type LookResults, lookFor } from '../core/block-look.ts'
+import { kernelMemory } from '../core/kernel.ts'
 import type { Input } from '../files/input.ts'
 import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
 
+import type { BlockMessage } from './look-worker.ts'
+
 /** Below this a thread costs more than it saves: it takes some 30 ms to start. */
-const WORTH_A_THREAD = 256 * 1024 * 1024
+const WORTH_A_THREAD = 128 * 1024 * 1024
+
+/** Below this memory for the kernel costs more than it saves. */
+const WORTH_A_KERNEL = 4 * 1024 * 1024
 
 /** How blocks must be read to be passed on while the next ones are looked over. */
-export const PASSED_BLOCKS: BlockOptions = { kept: 2 }
+const PASSED_BLOCKS: BlockOptions = { kept: 2 }
+
+/** Blocks that were read and not yet given: with the one being passed on and the next, those kept. */
+const MOST_AHEAD = 4
 
 /** How blocks must be read to be looked over by two threads, and passed on meanwhile. */
-export const SHARED_BLOCKS: BlockOptions = { blockSize: 1024 * 1024, kept: 4, shared: true }
+const SHARED_BLOCKS: BlockOptions = {
+  blockSize: 1024 * 1024,
+  kept: MOST_AHEAD + 2,
+  shared: true,
+}
+
+/** Blocks that the second thread has at a time, so that it is busy while this one is. */
+const MOST_GIVEN = 2
+
+/**
+ * How the blocks of an input must be read that may be looked over and passed on meanwhile.
+ *
+ * @param readSize what a person has set, which leaves no room for more
+ */
+export function blocksFor(
+  input: Pick<Input, 'stats' | 'compression'>,
+  readSize?: number,
+): BlockOptions {
+  if (readSize !== undefined) return PASSED_BLOCKS
+  if (isWorthAThread(input)) return SHARED_BLOCKS
+  const { stats, compression } = input
+  const isSmall = stats.isFile() && compression === undefined && stats.size < WORTH_A_KERNEL
+  return isSmall ? PASSED_BLOCKS : { ...PASSED_BLOCKS, shared: true }
+}
 
 /** Whether an input is large enough, and a second core there, for a second thread to help. */
 export function isWorthAThread({
@@ -29,33 +61,55 @@ export interface LookedBlock<Result> {
 }
 
 /**
- * Gives blocks in their order, each with what a look over it told; every other block is looked over
- * by a second thread at the same time.
+ * Gives blocks in their order, each with what a look over it told. A second thread looks over as many
+ * of them as it can, and this one over the others.
  *
- * @param blocks read as {@link SHARED_BLOCKS}
+ * @param blocks read as {@link blocksFor} says
  */
 export async function* lookedOver<Kind extends LookOrder['kind']>(
   blocks: AsyncIterable<LineBlock>,
   order: LookOrder & { kind: Kind },
 ): AsyncGenerator<LookedBlock<LookResults[Kind]>, void, void> {
-  const thread = new LookThread<LookResults[Kind]>(order)
-  const look = lookFor(order) as Look<LookResults[Kind]>
-  let ahead: { block: LineBlock; result: Promise<LookResults[Kind]> } | undefined
+  type Result = LookResults[Kind]
+  const thread = new LookThread<Result>(order)
+  const look = lookFor(order) as Look<Result>
+  const ahead: { block: LineBlock; look: PendingLook<Result> }[] = []
+  let failure: { error: unknown } | undefined
   try {
-    for await (const block of blocks) {
-      if (ahead === undefined) {
-        ahead = { block, result: thread.look(block) }
-        continue
+    for await (const block of noting(blocks, (error) => (failure = { error }))) {
+      const isGiven = thread.isReady && thread.given < MOST_GIVEN
+      ahead.push({ block, look: isGiven ? thread.look(block) : done(look(block.bytes, block.end)) })
+      while (ahead.length === MOST_AHEAD || ahead[0]?.look.isDone) {
+        const next = ahead.shift()!
+        yield { block: next.block, result: await next.look.result }
       }
-      const result = look(block.bytes, block.end)
-      yield { block: ahead.block, result: await ahead.result }
-      ahead = undefined
-      yield { block, result }
     }
-    if (ahead !== undefined) yield { block: ahead.block, result: await ahead.result }
+    for (const next of ahead) yield { block: next.block, result: await next.look.result }
+    if (failure !== undefined) throw failure.error
   } finally {
     await thread.end()
   }
+}
+
+/** Ends where the blocks end by an error, so that what was read before is given first. */
+async function* noting(
+  blocks: AsyncIterable<LineBlock>,
+  note: (error: unknown) => void,
+): AsyncGenerator<LineBlock, void, void> {
+  try {
+    yield* blocks
+  } catch (error) {
+    note(error)
+  }
+}
+
+interface PendingLook<Result> {
+  isDone: boolean
+  result: Result | Promise<Result>
+}
+
+function done<Result>(result: Result): PendingLook<Result> {
+  return { isDone: true, result }
 }
 
 /** The same form without a look, for callers that go through the lines of such inputs themselves. */
@@ -65,38 +119,79 @@ export async function* notLookedOver(
   for await (const block of blocks) yield { block, result: undefined }
 }
 
-/** The second thread; it has one block at a time. */
+class OpenLook<Result> implements PendingLook<Result> {
+  isDone = false
+  resolve!: (result: Result) => void
+  reject!: (error: Error) => void
+  readonly result: Promise<Result>
+
+  constructor() {
+    this.result = new Promise<Result>((resolve, reject) => {
+      this.reject = reject
+      this.resolve = (result) => {
+        this.isDone = true
+        resolve(result)
+      }
+    })
+    // Its error comes when its turn does.
+    this.result.catch(() => {})
+  }
+}
+
+/** The second thread, which looks over one block after the other. */
 class LookThread<Result> {
+  /** It has started, and can be given blocks. */
+  isReady = false
   #worker: Worker
+  #open: OpenLook<Result>[] = []
+  /** Numbers for the memories of blocks, so that the thread knows one again. */
+  #ids = new WeakMap<ArrayBufferLike, number>()
+  #nextId = 0
 
   constructor(order: LookOrder) {
     // This file is compiled to .js, or run as it is.
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     const file = new URL(`./look-worker${extension}`, import.meta.url)
     this.#worker = new Worker(file, { workerData: order })
+    this.#worker.once('message', () => {
+      this.isReady = true
+      this.#worker.on('message', (result: Result) => this.#done(result))
+    })
+    this.#worker.on('error', (error) => this.#failed(error))
   }
 
-  look({ bytes, end }: LineBlock): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const settled = (): void => {
-        this.#worker.off('message', done)
-        this.#worker.off('error', failed)
-      }
-      const done = (result: Result): void => {
-        settled()
-        resolve(result)
-      }
-      const failed = (error: Error): void => {
-        settled()
-        reject(error)
-      }
-      this.#worker.on('message', done)
-      this.#worker.on('error', failed)
-      this.#worker.postMessage({ memory: bytes.buffer, end })
-    })
+  /** Blocks that it has not yet looked over. */
+  get given(): number {
+    return this.#open.length
+  }
+
+  look({ bytes, end }: LineBlock): PendingLook<Result> {
+    const look = new OpenLook<Result>()
+    this.#open.push(look)
+    this.#worker.postMessage(this.#message(bytes, end))
+    return look
   }
 
   async end(): Promise<void> {
     await this.#worker.terminate()
+  }
+
+  #done(result: Result): void {
+    this.#open.shift()!.resolve(result)
+  }
+
+  #failed(error: Error): void {
+    this.isReady = false
+    for (const look of this.#open.splice(0)) look.reject(error)
+  }
+
+  #message(bytes: Buffer, end: number): BlockMessage {
+    const { buffer } = bytes
+    let id = this.#ids.get(buffer)
+    if (id === undefined) {
+      id = this.#nextId++
+      this.#ids.set(buffer, id)
+    }
+    return { id, memory: kernelMemory(bytes) ?? (buffer as unknown as SharedArrayBuffer), end }
   }
 }

@@ -56,7 +56,10 @@ export class FilterDestination implements Destination {
   }
 
   async settle(offset: number): Promise<void> {
-    if (offset >= HELD_BACK) return this.#write()
+    if (offset >= HELD_BACK) {
+      await this.#add()
+      return this.#out.flushBehind()
+    }
     for (const { bytes, start, end } of this.#fresh.splice(0)) {
       const copy = Buffer.from(bytes.subarray(start, end))
       this.#held.push({ bytes: copy, start: 0, end: copy.length })
@@ -65,24 +68,24 @@ export class FilterDestination implements Destination {
   }
 
   async commit(): Promise<void> {
-    await this.#write()
+    await this.#add()
+    await this.#out.flush()
     await this.#pieces.commit()
   }
 
   async abandon(): Promise<void> {
     if (!this.#committed) await this.#pieces.rollback()
+    await this.#out.idle()
   }
 
-  async #write(): Promise<void> {
+  async #add(): Promise<void> {
+    const ranges = [...this.#held.splice(0), ...this.#fresh.splice(0)]
     // A file without any record so far may be refused at its end.
-    const isEmpty = this.#held.length === 0 && this.#fresh.length === 0
-    for (const { bytes, start, end } of [...this.#held.splice(0), ...this.#fresh.splice(0)]) {
-      this.#out.add(bytes, start, end)
-    }
-    if (!isEmpty) this.#committed = true
+    if (ranges.length > 0) this.#committed = true
+    // Removed bytes are on their way before the output goes on without them.
     await this.#pieces.settle(!this.#committed)
     if (this.#committed) this.#pieces.tell()
-    await this.#out.flush()
+    for (const { bytes, start, end } of ranges) this.#out.add(bytes, start, end)
   }
 }
 

@@ -4,12 +4,13 @@ import { REPAIR_POLICY, Repairer } from '../core/repair.ts'
 import type { RepairCounts } from '../core/repair-counts.ts'
 import { EXIT, ToolError, usageError } from '../core/tool-error.ts'
 import type { FdSink } from '../files/fd-sink.ts'
-import { compressedRefusal, InPlaceFile } from '../files/in-place.ts'
+import type { InPlaceFile } from '../files/in-place.ts'
 import type { Input } from '../files/input.ts'
+import type { FileLock } from '../files/lock.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { forEachInput, isSameFile } from './inputs.ts'
-import { isWorthAThread, lookedOver, notLookedOver, SHARED_BLOCKS } from './look-ahead.ts'
+import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import {
   CheckDestination,
   type Destination,
@@ -19,7 +20,6 @@ import {
 } from './repair-destinations.ts'
 import { Pieces } from './repair-pieces.ts'
 import { addCounts, isClean, noTotals, summary } from './repair-report.ts'
-import { lockTarget, repairTails } from './repair-tails.ts'
 import { writeStats } from './stats.ts'
 
 export interface RepairOptions {
@@ -42,7 +42,10 @@ export async function repair(
   operands: string[],
 ): Promise<number> {
   checkUsage(options, operands)
-  if (options.tail) return repairTails(context, options, operands)
+  if (options.tail) {
+    const { repairTails } = await import('./repair-tails.ts')
+    return repairTails(context, options, operands)
+  }
   const run = new RepairRun(context, options)
   try {
     const met = await forEachInput(
@@ -51,7 +54,7 @@ export async function repair(
       {
         blockSize: options.readSize,
         headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
-        blocksOf: (input) => (usesThread(input, options) ? SHARED_BLOCKS : {}),
+        blocksOf: (input) => blocksFor(input, options.readSize),
         outputs: [options.removed, options.salvaged, options.stats],
         whole: options.inPlace !== undefined,
       },
@@ -105,12 +108,7 @@ class RepairRun {
   async file(input: Input, blocks: AsyncIterable<LineBlock>): Promise<void> {
     const { inPlace, check } = this.#options
     const opened = inPlace === undefined || check ? undefined : await openInPlace(input)
-    const lock =
-      opened &&
-      (await lockTarget(this.#context, opened.path).catch(async (error) => {
-        await opened.close()
-        throw error
-      }))
+    const lock = opened && (await this.#lock(opened))
     const removed =
       this.#removed ??
       (opened && new RemovedFile(`${opened.path}.removed.jsonl`, opened.stats.mode))
@@ -127,6 +125,14 @@ class RepairRun {
       lock?.release()
       if (removed !== this.#removed) await removed?.close()
     }
+  }
+
+  async #lock(opened: InPlaceFile): Promise<FileLock | undefined> {
+    const { lockTarget } = await import('./repair-tails.ts')
+    return lockTarget(this.#context, opened.path).catch(async (error: unknown) => {
+      await opened.close()
+      throw error
+    })
   }
 
   async close(): Promise<void> {
@@ -188,6 +194,7 @@ class RepairRun {
 
 /** @throws ToolError where the input is no regular, uncompressed file */
 async function openInPlace(input: Input): Promise<InPlaceFile> {
+  const { compressedRefusal, InPlaceFile } = await import('../files/in-place.ts')
   if (input.compression !== undefined) {
     throw compressedRefusal(input.name, input.compression)
   }

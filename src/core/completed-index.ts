@@ -27,11 +27,16 @@ export class CompletedIndex {
   }
 
   /** Notes an answer for a key. */
-  complete(fingerprint: Int32Array): void {
+  complete(fingerprint: Int32Array, from = 0): void {
     const table = this.#table
-    if (!table.find(fingerprint)) table.insert(fingerprint)
+    if (!table.find(fingerprint, from)) table.insert(fingerprint, from)
     table.array[table.at]! |= COMPLETED
     if (this.#multiset) table.array[table.at + 1]!++
+  }
+
+  /** Readies the memory for the fingerprints that stand in several rows, the first at `from`. */
+  touch(rows: Int32Array, from: number, end: number, rowLength: number): void {
+    this.#table.touch(rows, from, end, rowLength)
   }
 
   /** Whether a key is answered; notes nothing. */
@@ -44,10 +49,11 @@ export class CompletedIndex {
    * completed.
    *
    * @param content a hash of the record's content; 30 bits of it are kept
+   * @param from where the four words of the fingerprint begin
    */
-  judge(fingerprint: Int32Array, content: number): Verdict {
+  judge(fingerprint: Int32Array, content: number, from = 0): Verdict {
     const table = this.#table
-    if (!table.find(fingerprint)) table.insert(fingerprint)
+    if (!table.find(fingerprint, from)) table.insert(fingerprint, from)
     const { array, at } = table
     const flags = array[at]!
     const seen = (flags & SEEN) !== 0

@@ -1,11 +1,15 @@
-import { findMember, stringAt, type ValueRange } from './field.ts'
+import { findMember, isToken, stringAt, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
+import { OwnAnswer } from './own-answer.ts'
 
 /** Why a completed record may be worth another try; words of `--redo`. */
 export const SHORTCOMINGS = ['length', 'content_filter', 'empty'] as const
 export type Shortcoming = (typeof SHORTCOMINGS)[number]
 
+const own = new OwnAnswer()
+
 const STATUS = Buffer.from('status')
+const SUCCESS = Buffer.from('"success"')
 const ERROR = Buffer.from('error')
 const RESPONSE = Buffer.from('response')
 const STATUS_CODE = Buffer.from('status_code')
@@ -22,7 +26,7 @@ const TEXT = Buffer.from('text')
  */
 export function isCompleted(scanner: JsonScanner, bytes: Buffer): boolean {
   const status = findMember(scanner, bytes, STATUS)
-  if (status !== undefined && !isNull(bytes, status)) {
+  if (status !== undefined && !isNull(bytes, status) && !isToken(bytes, status, SUCCESS)) {
     const word = stringAt(bytes, status)
     if (word !== 'success' && word !== 'completed') return false
   }
@@ -50,7 +54,10 @@ export function shortcomingsOf(
   start: number,
   end: number,
 ): Shortcoming[] {
-  if (!mayFallShort(bytes.subarray(start, end))) return []
+  scanner.again(start)
+  const form = own.look(scanner, bytes)
+  if (form === 'whole') return []
+  if (form === 'foreign' && !mayFallShort(bytes.subarray(start, end))) return []
   for (const holder of holders(scanner, bytes, start)) {
     scanner.again(holder)
     const choices = findMember(scanner, bytes, CHOICES)

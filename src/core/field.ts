@@ -85,3 +85,10 @@ export function stringAt(bytes: Buffer, range: ValueRange | undefined): string |
   if (range === undefined || bytes[range.start] !== 0x22) return undefined
   return parseString(bytes, range.start, range.end)
 }
+
+/** Whether a value is written as this very token. */
+export function isToken(bytes: Buffer, { start, end }: ValueRange, token: Buffer): boolean {
+  if (end - start !== token.length) return false
+  for (let i = 0; i < token.length; i++) if (bytes[start + i] !== token[i]) return false
+  return true
+}

@@ -6,12 +6,15 @@ const FULL = 0.75
 /** Small segments double, for speed; large ones grow by half, for memory. */
 const GROWTH = 1.5
 const LARGE = 64 * 1024
+const WORD_RANGE = 2 ** 32
 
 /**
  * A hash table of 128-bit fingerprints in typed arrays, with a few 32-bit values each: a JS Map ends
  * at 2^24 entries and takes ten times the memory. It is cut into segments that grow one at a time
  * and by half, so that no doubling of the whole ever needs both sizes at once: at 100 million keys
  * it holds 12 to 24 bytes a key, values not counted.
+ *
+ * Fingerprints are four words of an array, from an offset on.
  */
 export class FingerprintTable {
   size = 0
@@ -22,6 +25,10 @@ export class FingerprintTable {
   #stride: number
   #segments: Int32Array[]
   #sizes = new Int32Array(SEGMENTS)
+  /** Per segment: its places per value that a word can have. */
+  #densities = new Float64Array(SEGMENTS).fill(FIRST_CAPACITY / WORD_RANGE)
+  /** Takes what `touch` reads, which would not be read if nobody took it. */
+  #touched = new Int32Array(1)
 
   /** @param values 32-bit numbers kept with each fingerprint */
   constructor(values: number) {
@@ -33,34 +40,53 @@ export class FingerprintTable {
   }
 
   /** Whether the fingerprint is there; `array` and `at` then point to its values. */
-  find(fingerprint: Int32Array): boolean {
-    const array = this.#segments[fingerprint[0]! >>> 24]!
-    return this.#seek(array, fingerprint[1]!, fingerprint[2]!, filled(fingerprint[3]!))
+  find(words: Int32Array, from = 0): boolean {
+    const segment = words[from]! >>> 24
+    return this.#seek(segment, words[from + 1]!, words[from + 2]!, filled(words[from + 3]!))
   }
 
   /**
    * Adds a fingerprint, its values all 0, and points to them. To be called right after `find` has
    * told that it is not there: the place is known then.
    */
-  insert(fingerprint: Int32Array): void {
-    const segment = fingerprint[0]! >>> 24
-    const last = filled(fingerprint[3]!)
+  insert(words: Int32Array, from = 0): void {
+    const segment = words[from]! >>> 24
+    const last = filled(words[from + 3]!)
     if ((this.#sizes[segment]! + 1) * this.#stride > this.array.length * FULL) {
-      this.#seek(this.#grow(segment), fingerprint[1]!, fingerprint[2]!, last)
+      this.#grow(segment)
+      this.#seek(segment, words[from + 1]!, words[from + 2]!, last)
     }
     const { array } = this
     const at = this.at - STORED
-    array[at] = fingerprint[1]!
-    array[at + 1] = fingerprint[2]!
+    array[at] = words[from + 1]!
+    array[at + 1] = words[from + 2]!
     array[at + 2] = last
     this.#sizes[segment]!++
     this.size++
   }
 
-  #seek(array: Int32Array, first: number, second: number, third: number): boolean {
+  /**
+   * Reads where the fingerprints of several rows stand, so that the finds that follow do not wait for
+   * the memory one by one: of millions of keys each lies in another line of it.
+   */
+  touch(rows: Int32Array, from: number, end: number, rowLength: number): void {
+    let sum = 0
+    for (let row = from; row < end; row += rowLength) {
+      const segment = rows[row]! >>> 24
+      sum ^= this.#segments[segment]![this.#place(segment, rows[row + 1]!)]!
+    }
+    this.#touched[0] = sum
+  }
+
+  /** Where the search for a fingerprint begins: in the order of their first stored words. */
+  #place(segment: number, first: number): number {
+    return Math.floor((first >>> 0) * this.#densities[segment]!) * this.#stride
+  }
+
+  #seek(segment: number, first: number, second: number, third: number): boolean {
     const stride = this.#stride
-    const capacity = array.length / stride
-    let at = Math.floor(((first >>> 0) / 2 ** 32) * capacity) * stride
+    const array = this.#segments[segment]!
+    let at = this.#place(segment, first)
     this.array = array
     for (;;) {
       if (array[at + 2] === third && array[at] === first && array[at + 1] === second) {
@@ -76,19 +102,24 @@ export class FingerprintTable {
     }
   }
 
-  #grow(segment: number): Int32Array {
+  #grow(segment: number): void {
     const stride = this.#stride
     const old = this.#segments[segment]!
     const growth = old.length < LARGE ? 2 : GROWTH
-    const array = new Int32Array(Math.ceil((old.length / stride) * growth) * stride)
+    const capacity = Math.ceil((old.length / stride) * growth)
+    const array = new Int32Array(capacity * stride)
+    this.#segments[segment] = array
+    this.#densities[segment] = capacity / WORD_RANGE
     for (let at = 0; at < old.length; at += stride) {
       if (old[at + 2] === 0) continue
-      this.#seek(array, old[at]!, old[at + 1]!, old[at + 2]!)
-      const to = this.at - STORED
+      // No two are the same, so nothing has to be compared.
+      let to = this.#place(segment, old[at]!)
+      while (array[to + 2] !== 0) {
+        to += stride
+        if (to === array.length) to = 0
+      }
       for (let i = 0; i < stride; i++) array[to + i] = old[at + i]!
     }
-    this.#segments[segment] = array
-    return array
   }
 }
 

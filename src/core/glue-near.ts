@@ -13,17 +13,19 @@ const OPEN_BRACKET = 0x5b
 
 const scanner = new JsonScanner()
 
-/** A valid record of the file, copied; its keys are computed when they are asked for. */
+/** A valid record of the file; its keys are computed when they are asked for. */
 export class NearRecord {
-  /** The copy, with what the scanner needs behind it; undefined for a record that is too long. */
+  /** The record, with what the scanner needs behind it; undefined for one that is too long. */
   #bytes: Buffer | undefined
   #keys: string[] | undefined
 
-  constructor(bytes: Buffer, start: number, end: number) {
-    if (end - start > LONGEST) return
-    this.#bytes = Buffer.allocUnsafe(end - start + PADDING)
-    bytes.copy(this.#bytes, 0, start, end)
-    this.#bytes[end - start] = 0x0a
+  /** @param bytes undefined for a record that is too long */
+  constructor(bytes: Buffer | undefined) {
+    this.#bytes = bytes
+  }
+
+  static copyOf(bytes: Buffer, start: number, end: number): NearRecord {
+    return new NearRecord(end - start > LONGEST ? undefined : copyOf(bytes, start, end))
   }
 
   /** Its top-level keys in order; none where it is no object, or too long. */
@@ -48,8 +50,7 @@ export class NearRecords {
   }
 
   add(bytes: Buffer, start: number, end: number): void {
-    if (this.#records.length === NEAR) this.#records.shift()
-    this.#records.push(new NearRecord(bytes, start, end))
+    this.#push(NearRecord.copyOf(bytes, start, end))
   }
 
   /** Adds the last of some records, start and end of each in turn. */
@@ -67,8 +68,31 @@ export class NearRecords {
       stop = Math.max(start, lineFeed + 1)
       starts.push(stop)
     }
-    for (let i = starts.length - 1; i >= 0; i--) this.add(bytes, starts[i]!, starts[i - 1] ?? end)
+    const from = starts.at(-1) ?? end
+    if (end - from > LONGEST) {
+      for (let i = starts.length - 1; i >= 0; i--) this.add(bytes, starts[i]!, starts[i - 1] ?? end)
+      return
+    }
+    // One copy of them all: it is made at every block, and hardly ever asked for.
+    const copy = copyOf(bytes, from, end)
+    for (let i = starts.length - 1; i >= 0; i--) {
+      const stop = (starts[i - 1] ?? end) - from
+      this.#push(new NearRecord(copy.subarray(starts[i]! - from, stop + PADDING)))
+    }
   }
+
+  #push(record: NearRecord): void {
+    if (this.#records.length === NEAR) this.#records.shift()
+    this.#records.push(record)
+  }
+}
+
+/** A copy with a line feed and the scanner's padding behind it. */
+function copyOf(bytes: Buffer, start: number, end: number): Buffer {
+  const copy = Buffer.allocUnsafe(end - start + PADDING)
+  bytes.copy(copy, 0, start, end)
+  copy[end - start] = 0x0a
+  return copy
 }
 
 /** The top-level keys of the object at `start`, decoded; none where another value stands there. */

@@ -5,6 +5,7 @@
  * share 96 bits with a probability of 6e-14, 64 bits with 3e-4.
  *
  * @param out receives the four 32-bit words of the hash
+ * @param to where in `out`
  */
 export function murmur128(
   bytes: Uint8Array,
@@ -12,6 +13,7 @@ export function murmur128(
   end: number,
   seed: number,
   out: Int32Array,
+  to = 0,
 ): void {
   const length = end - start
   const blocksEnd = start + (length & ~15)
@@ -47,10 +49,10 @@ export function murmur128(
   h3 = finish(h3)
   h4 = finish(h4)
   h1 = (h1 + h2 + h3 + h4) | 0
-  out[0] = h1
-  out[1] = (h2 + h1) | 0
-  out[2] = (h3 + h1) | 0
-  out[3] = (h4 + h1) | 0
+  out[to] = h1
+  out[to + 1] = (h2 + h1) | 0
+  out[to + 2] = (h3 + h1) | 0
+  out[to + 3] = (h4 + h1) | 0
 }
 
 function mix1(k: number): number {

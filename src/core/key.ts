@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Field, findField, findMember, parseField, type ValueRange } from './field.ts'
+import { type Field, findField, findMember, isNamed, parseField, type ValueRange } from './field.ts'
 import { murmur128 } from './hash.ts'
-import type { JsonScanner } from './json-scan.ts'
+import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
 import { type Bytes, stringText } from './json-string.ts'
 
 /** The members that name a record, the first one that it has counts. */
@@ -16,6 +16,8 @@ export const KEY_FIELDS = [
 ] as const
 
 const DEFAULT_FIELDS = KEY_FIELDS.map((name) => Buffer.from(name))
+/** The lengths of their names as bits. Shifts count by 32, so a longer key may look like one. */
+const DEFAULT_LENGTHS = KEY_FIELDS.reduce((bits, name) => bits | (1 << name.length), 0)
 const ID = Buffer.from('id')
 const INPUT = Buffer.from('input')
 const REQUEST_HASH = Buffer.from('request_hash')
@@ -40,11 +42,7 @@ export class KeyRule {
    */
   find(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
     if (this.field !== undefined) return scalarKey(bytes, findField(scanner, bytes, this.field))
-    for (const name of DEFAULT_FIELDS) {
-      const range = scalarKey(bytes, findMember(scanner, bytes, name))
-      if (range !== undefined) return range
-    }
-    return undefined
+    return findDefault(scanner, bytes)
   }
 
   /**
@@ -74,8 +72,7 @@ export class KeyRule {
    * @returns four 32-bit words, overwritten by the next call
    */
   fingerprint(bytes: Buffer, range: ValueRange): Int32Array {
-    const text = keyText(bytes, range)
-    murmur128(text.bytes, text.start, text.end, 0, this.#out)
+    fingerprintInto(bytes, range, this.#out, 0)
     return this.#out
   }
 
@@ -85,6 +82,46 @@ export class KeyRule {
     murmur128(bytes, 0, bytes.length, 0, this.#out)
     return this.#out
   }
+}
+
+/**
+ * The first of the default fields with a value that may be a key, in one pass over the members; of a
+ * member given twice the last one counts.
+ */
+function findDefault(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
+  const { members, memberCount, suspect } = scanner
+  let met = 0
+  let best = DEFAULT_FIELDS.length
+  let bestAt = 0
+  for (let at = (memberCount - 1) * MEMBER_STRIDE; at >= 0; at -= MEMBER_STRIDE) {
+    const start = members[at]!
+    const end = members[at + 1]!
+    // A key with an escape may be shorter than it looks.
+    if (!suspect && ((DEFAULT_LENGTHS >>> (end - start - 2)) & 1) === 0) continue
+    for (let field = 0; field < DEFAULT_FIELDS.length; field++) {
+      if (!isNamed(bytes, start, end, DEFAULT_FIELDS[field]!, suspect)) continue
+      const isFirst = ((met >>> field) & 1) === 0
+      met |= 1 << field
+      if (isFirst && field < best && isScalar(bytes[members[at + 2]!]!)) {
+        best = field
+        bestAt = at
+      }
+      break
+    }
+  }
+  if (best === DEFAULT_FIELDS.length) return undefined
+  return { start: members[bestAt + 2]!, end: members[bestAt + 3]! }
+}
+
+/** Writes the four words of a key's fingerprint to `out` from `to` on. */
+export function fingerprintInto(
+  bytes: Buffer,
+  range: ValueRange,
+  out: Int32Array,
+  to: number,
+): void {
+  const text = keyText(bytes, range)
+  murmur128(text.bytes, text.start, text.end, 0, out, to)
 }
 
 /** The text of a key token: a string decoded, a number as its digits. */
@@ -109,7 +146,10 @@ export function lineKey(bytes: Buffer, start: number, end: number): string {
 /** The value if it may be a key, which a string and a number may. */
 export function scalarKey(bytes: Buffer, range: ValueRange | undefined): ValueRange | undefined {
   if (range === undefined) return undefined
-  const first = bytes[range.start]!
-  const isScalar = first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39)
-  return isScalar ? range : undefined
+  return isScalar(bytes[range.start]!) ? range : undefined
+}
+
+/** Whether a value that begins with this byte is a string or a number. */
+function isScalar(first: number): boolean {
+  return first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39)
 }

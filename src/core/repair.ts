@@ -99,10 +99,18 @@ export class Repairer {
    * @throws ToolError where the file is refused
    */
   block(block: RepairBlock, cleanLines?: number): void {
-    if (cleanLines !== undefined && !this.#waiting) {
+    if (cleanLines !== undefined) {
+      if (this.#waiting) this.#firstLine(block)
       this.#keepRun(block, 0, block.end, cleanLines)
       this.counts.lines += cleanLines
     } else this.#lines(block)
+  }
+
+  /** The first line of a block of clean ones is the first valid record. */
+  #firstLine({ bytes, end }: RepairBlock): void {
+    this.#judge.begin(bytes, end)
+    this.#judge.line(0)
+    this.#firstRecord(bytes, 0, this.#judge.end)
   }
 
   #lines(block: RepairBlock): void {
@@ -224,7 +232,7 @@ export class Repairer {
   /** The first valid record has come: it is the evidence for what was held. */
   #firstRecord(bytes: Buffer, start: number, end: number): void {
     this.#waiting = false
-    const near = [new NearRecord(bytes, start, end)]
+    const near = [NearRecord.copyOf(bytes, start, end)]
     for (const line of this.#held.splice(0)) {
       const isMarker = line.code === 'conflict-marker'
       const parts = isMarker

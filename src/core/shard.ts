@@ -120,13 +120,17 @@ export function shardOfBytes({ bytes, start, end }: Bytes, count: number): numbe
 }
 
 /** The same of a key whose fingerprint is there ({@link KeyRule.fingerprint}). */
-export function shardOfFingerprint(fingerprint: Int32Array, count: number): number {
-  return (fingerprint[0]! >>> 0) % count
+export function shardOfFingerprint(fingerprint: Int32Array, count: number, from = 0): number {
+  return (fingerprint[from]! >>> 0) % count
 }
 
-/** Whether a key is of the shard, or of any where there are none. */
-export function isInShard(shard: Shard | undefined, fingerprint: Int32Array): boolean {
-  return shard === undefined || shardOfFingerprint(fingerprint, shard.count) === shard.index
+/**
+ * Whether a key is of the shard, or of any where there are none.
+ *
+ * @param from where the words of its fingerprint begin
+ */
+export function isInShard(shard: Shard | undefined, fingerprint: Int32Array, from = 0): boolean {
+  return shard === undefined || shardOfFingerprint(fingerprint, shard.count, from) === shard.index
 }
 
 /** Whether the placeholder is in a name. */

@@ -1,3 +1,4 @@
+import { kernelOf } from './kernel.ts'
 import { WordView } from './word-view.ts'
 
 const QUOTE = 0x22
@@ -10,8 +11,8 @@ const CLOSE_BRACKET = 0x5d
 
 /** Strings up to about this length are read byte by byte, */
 const SHORT = 12
-/** up to about this one by words, and longer ones by a native search: calling it costs as much. */
-const LONG = 512
+/** up to about this one by words, and longer ones by the kernel or a native search. */
+const LONG = 128
 
 const words = new WordView()
 
@@ -59,6 +60,13 @@ export function skipString(bytes: Buffer, start: number): number {
 }
 
 function longStringEnd(bytes: Buffer, start: number): number {
+  const kernel = kernelOf(bytes)
+  for (let at = start; kernel !== undefined; ) {
+    const end = kernel.stringEnd(at)
+    if (end >= 0) return end
+    // The kernel knows no escapes of six bytes.
+    at = -2 - end + 6
+  }
   for (let at = start; ; ) {
     const quote = bytes.indexOf(QUOTE, at)
     let backslash = quote

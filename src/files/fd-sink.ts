@@ -75,6 +75,11 @@ export class FdSink {
     this.#writing.catch(() => {})
   }
 
+  /** Resolves when nothing is being written; what was added since is left, and errors are the next call's. */
+  async idle(): Promise<void> {
+    await this.#writing?.catch(() => {})
+  }
+
   async #write(pieces: readonly Uint8Array[]): Promise<void> {
     for (const piece of pieces) await writeAll(this.#fd, piece, this.#name)
   }

@@ -206,7 +206,7 @@ async function nearRecords(
     const length = stop - 1 - contentStart
     scanner.use(bytes)
     const isBlank = bytes.subarray(0, length).every((byte) => byte <= 0x20)
-    if (scanner.scan(0, length)) found.unshift(new NearRecord(bytes, 0, length))
+    if (scanner.scan(0, length)) found.unshift(NearRecord.copyOf(bytes, 0, length))
     else if (!isBlank) sawBad = true
     stop = lineStart
   }

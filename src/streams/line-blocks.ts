@@ -1,5 +1,6 @@
 import type { ByteReader } from '../core/byte-reader.ts'
 import { PADDING } from '../core/json-scan.ts'
+import { kernelBytes } from '../core/kernel.ts'
 import { EXIT, ToolError } from '../core/tool-error.ts'
 
 /**
@@ -22,7 +23,7 @@ export interface BlockOptions {
   blockSize?: number | undefined
   /** Blocks that stay valid at a time, the one given last included; 1 without a word. */
   kept?: number
-  /** Blocks lie in memory that other threads can read. */
+  /** Blocks lie in memory that other threads and, where there is such memory, the kernel can read. */
   shared?: boolean
   /** Asked before the first block is given: whether the lines so far tell what the file is. */
   headComplete?: (bytes: Buffer, end: number) => boolean
@@ -98,7 +99,8 @@ export async function* lineBlocks(
 const LONGEST_LINE = 2 ** 31 - 1 - PADDING
 
 function allocate(size: number, shared: boolean): Buffer {
-  if (shared) return Buffer.from(new SharedArrayBuffer(size + PADDING))
+  if (shared)
+    return kernelBytes(size + PADDING) ?? Buffer.from(new SharedArrayBuffer(size + PADDING))
   return Buffer.allocUnsafeSlow(size + PADDING)
 }
 

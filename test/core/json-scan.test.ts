@@ -75,6 +75,62 @@ test('scanner, slow pass and JSON.parse with strict UTF-8 agree on every line', 
   )
 })
 
+/** Strings long enough for the kernel, of plain runs of any length and what ends them. */
+const longStrings = fc
+  .tuple(
+    fc.nat(40),
+    fc.array(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.nat(40).map((length) => Buffer.alloc(length, 'ab é')) },
+        fc
+          .constantFrom(
+            '\\n',
+            '\\"',
+            '\\\\',
+            '\\/',
+            '\\b',
+            '\\f',
+            '\\r',
+            '\\t',
+            '\\u00e9',
+            '\\ud83d',
+          )
+          .map((text) => Buffer.from(text)),
+        fc.nat(255).map((byte) => Buffer.from([0x5c, byte])),
+        fc.nat(255).map((byte) => Buffer.from([byte])),
+      ),
+      { maxLength: 8 },
+    ),
+    fc.boolean(),
+  )
+  .map(([length, parts, isClosed]) => {
+    const ends = Buffer.from(isClosed ? '"' : '')
+    const content = Buffer.concat([Buffer.alloc(length, 'x'), ...parts])
+    return Buffer.concat([Buffer.from('"'), content, ends]).filter((byte) => byte !== 0x0a)
+  })
+
+test('long strings: the kernel, the loop, the slow pass and JSON.parse agree', () => {
+  fc.assert(
+    fc.property(longStrings, fc.constantFrom(0x20, 0x22, 0x5c, 0x61), (bytes, filler) => {
+      const expected = nodeAccepts(bytes)
+      assert.equal(fastAccepts(bytes, filler), expected)
+      assert.equal(slowAccepts(bytes), expected)
+    }),
+    { numRuns: RUNS },
+  )
+})
+
+test('every byte behind a backslash, with the kernel and without', () => {
+  for (let byte = 0; byte < 256; byte++) {
+    for (const before of [0, 15, 31, 32, 33, 47, 48, 100]) {
+      if (byte === 0x0a) continue
+      const bytes = Buffer.from(`"${'x'.repeat(before)}\\?${'y'.repeat(20)}"`)
+      bytes[before + 2] = byte
+      assert.equal(fastAccepts(bytes), nodeAccepts(bytes), `byte ${byte} behind ${before}`)
+    }
+  }
+})
+
 test('members are where JSON.parse finds them', () => {
   const key = fc.constantFrom('a', 'b', 'id', 'é', '"', '__proto__', '')
   fc.assert(

@@ -49,6 +49,13 @@ test('only strings and numbers name a record', () => {
   assert.equal(keyOf('{"prompt":"p"}'), undefined)
 })
 
+test('of a default field given twice the last one counts, however it is spelt', () => {
+  assert.equal(keyOf('{"id":1,"id":2}'), '2')
+  assert.equal(keyOf('{"id":1,"id":null,"index":3}'), '3')
+  assert.equal(keyOf('{"id":1,"\\u0069d":2,"index":3}'), '2')
+  assert.equal(keyOf(`{"${'x'.repeat(34)}":1,"index":3}`), '3')
+})
+
 test('with a field of its own only that one counts', () => {
   assert.equal(keyOf('{"id":1,"m":{"k":2}}', 'm.k'), '2')
   assert.equal(keyOf('{"id":1,"m":{"k":{"x":3}}}', 'm.k'), undefined)

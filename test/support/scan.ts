@@ -1,7 +1,9 @@
+import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import { JsonGrammar } from '../../src/core/json-grammar.ts'
 import { grammarProblem } from '../../src/core/json-problem.ts'
 import { JsonScanner, PADDING } from '../../src/core/json-scan.ts'
+import { kernelBytes } from '../../src/core/kernel.ts'
 
 /** Bytes with a line feed and the scanner's padding behind them; what lies there must not matter. */
 export function padded(bytes: Uint8Array, filler = 0x20): Buffer {
@@ -15,11 +17,23 @@ export function fromLatin1(text: string): Buffer {
   return Buffer.from(text, 'latin1')
 }
 
-/** The fast scanner's answer for one line. */
+const KERNEL_SIZE = 64 * 1024
+const kernel = kernelBytes(KERNEL_SIZE)!
+
+/** The fast scanner's answer for one line, which is the same wherever the line lies. */
 export function fastAccepts(bytes: Uint8Array, filler?: number): boolean {
+  const line = padded(bytes, filler)
   const scanner = new JsonScanner()
-  scanner.use(padded(bytes, filler))
-  return isUtf8(bytes) && scanner.scan(0, bytes.length)
+  scanner.use(line)
+  const accepts = scanner.scan(0, bytes.length)
+  const { suspect } = scanner
+  if (line.length <= KERNEL_SIZE) {
+    kernel.set(line)
+    scanner.use(kernel)
+    assert.equal(scanner.scan(0, bytes.length), accepts, 'the kernel agrees')
+    assert.equal(scanner.suspect, suspect, 'the kernel agrees on what is suspect')
+  }
+  return isUtf8(bytes) && accepts
 }
 
 /** The slow pass's answer for one line. */

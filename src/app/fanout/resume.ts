@@ -32,7 +32,7 @@ export class Answered {
       rule: this.#rule,
       redo: new Set(),
       onFile: (file) => this.#files.push(file),
-      onAnswer: (fingerprint, { scanner }, bytes, start) => {
+      onLine: (fingerprint, { scanner }, bytes, start) => {
         if (!isInShard(this.#shard, fingerprint)) return
         scanner.again(start)
         const hash = stringAt(bytes, findMember(scanner, bytes, REQUEST_HASH))

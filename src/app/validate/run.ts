@@ -3,7 +3,7 @@ import { fileKind } from '../../core/file-kind.ts'
 import { FdSink } from '../../files/fd-sink.ts'
 import { RemovedFile } from '../../files/removed-file.ts'
 import { forEachInput } from '../inputs.ts'
-import { PASSED_BLOCKS, SHARED_BLOCKS } from '../look-ahead.ts'
+import { blocksFor } from '../look-ahead.ts'
 import { writeStats } from '../stats.ts'
 import { lineChecks } from './line-checks.ts'
 import type { ValidateOptions } from './options.ts'
@@ -28,7 +28,7 @@ export async function validate(
         blockSize: options.readSize,
         headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
         outputs: [options.rejects, options.stats],
-        blocksOf: (input) => (validator.usesThread(input) ? SHARED_BLOCKS : PASSED_BLOCKS),
+        blocksOf: (input) => blocksFor(input, options.readSize),
       },
       async (input, blocks) => {
         try {

@@ -1,0 +1,177 @@
+/** The WebAssembly of kernel.ts, its instructions named as in the text form. */
+
+/** The odd number of the golden ratio: its products spread to all higher bits. */
+export const HASH_FACTOR = 0x9e3779b1 | 0
+
+const I32 = 0x7f
+const V128 = 0x7b
+
+const AT = 0
+/** What stops in the sixteen bytes, a bit each; then a byte. */
+const WORD = 1
+const CHUNK = 2
+
+const END_AT = 1
+const LENGTH = 2
+const LOW = 3
+const HIGH = 4
+
+const MAGIC_AND_VERSION = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0]
+/** Imported, shared, with at least one page. */
+const SHARED_MEMORY = [2, 3, 1]
+const MOST_PAGES = 65_536
+const FUNCTION = [0x60]
+/** One of 32 bits, one of 128. */
+const STRING_LOCALS = [2, 1, I32, 1, V128]
+/** One of 32 bits, two of 128. */
+const HASH_LOCALS = [2, 1, I32, 2, V128]
+
+const LOOP = [0x03, 0x40]
+const IF = [0x04, 0x40]
+const IF_I32 = [0x04, I32]
+const ELSE = [0x05]
+const END = [0x0b]
+const RETURN = [0x0f]
+const EQZ = [0x45]
+const EQ = [0x46]
+const NE = [0x47]
+const LT_U = [0x49]
+const CTZ = [0x68]
+const ADD = [0x6a]
+const SUB = [0x6b]
+const AND = [0x71]
+const OR = [0x72]
+const SHR_U = [0x76]
+const XOR = [0x73]
+const LE_U = [0x4d]
+const MUL = [0x6c]
+const LOAD_CHUNK = loadChunk(0)
+const CHUNK_EQ = [0xfd, 0x23]
+const CHUNK_LT_U = [0xfd, 0x26]
+const CHUNK_OR = [0xfd, 0x50]
+const CHUNK_XOR = [0xfd, 0x51]
+const CHUNK_BITS = [0xfd, 0x64]
+const LANES_SPLAT = [0xfd, 0x11]
+const LANES_MUL = [0xfd, 0xb5, 0x01]
+const LANES_SHR_U = [0xfd, 0xad, 0x01]
+
+const get = (local: number): number[] => [0x20, local]
+const set = (local: number): number[] => [0x21, local]
+const tee = (local: number): number[] => [0x22, local]
+const branch = (outwards: number): number[] => [0x0c, outwards]
+const constant = (value: number): number[] => [0x41, ...signed(value)]
+const loadByte = (offset: number): number[] => [0x2d, 0, offset]
+const splat = (byte: number): number[] => [0xfd, 0x0c, ...Array<number>(16).fill(byte)]
+
+/** `b`, `f`, `n`, `r` and `t` as bits, counted from `b`. */
+const ESCAPE_LETTERS = 0b1010001000000010001
+const LETTER_B = 0x62
+
+/**
+ * The module: `(import "js" "memory")`, `(func (export "stringEnd") (param i32) (result i32))` and
+ * `(func (export "hash") (param i32 i32) (result i32))`.
+ */
+export function kernelCode(): Uint8Array {
+  const codes = [stringEnd(), hash()].flatMap((code) => [...unsigned(code.length), ...code])
+  return Uint8Array.from([
+    ...MAGIC_AND_VERSION,
+    ...section(1, [2, ...FUNCTION, 1, I32, 1, I32, ...FUNCTION, 2, I32, I32, 1, I32]),
+    ...section(2, [1, ...name('js'), ...name('memory'), ...SHARED_MEMORY, ...unsigned(MOST_PAGES)]),
+    ...section(3, [2, 0, 1]),
+    ...section(7, [2, ...name('stringEnd'), 0, 0, ...name('hash'), 0, 1]),
+    ...section(10, [2, ...codes]),
+  ])
+}
+
+function stringEnd(): number[] {
+  return [
+    STRING_LOCALS,
+    LOOP,
+    // What ends a run of plain content in the next sixteen bytes?
+    [...get(AT), ...LOAD_CHUNK, ...tee(CHUNK), ...splat(0x22), ...CHUNK_EQ],
+    [...get(CHUNK), ...splat(0x5c), ...CHUNK_EQ, ...CHUNK_OR],
+    [...get(CHUNK), ...splat(0x20), ...CHUNK_LT_U, ...CHUNK_OR],
+    [...CHUNK_BITS, ...tee(WORD), ...EQZ],
+    [...IF, ...get(AT), ...constant(16), ...ADD, ...set(AT), ...branch(1), ...END],
+    [...get(AT), ...get(WORD), ...CTZ, ...ADD, ...tee(AT), ...loadByte(0), ...tee(WORD)],
+    // A quote: behind it the string is at its end.
+    [...constant(0x22), ...EQ, ...IF, ...get(AT), ...constant(1), ...ADD, ...RETURN, ...END],
+    // No backslash: a control byte.
+    [...get(WORD), ...constant(0x5c), ...NE, ...IF, ...constant(-1), ...RETURN, ...END],
+    // A backslash: on behind its letter, if that is one of the simple ones.
+    [...get(AT), ...loadByte(1), ...tee(WORD), ...constant(LETTER_B), ...SUB],
+    [...constant(19), ...LT_U, ...IF_I32],
+    [...constant(ESCAPE_LETTERS), ...get(WORD), ...constant(LETTER_B), ...SUB, ...SHR_U],
+    [...constant(1), ...AND, ...ELSE],
+    [...get(WORD), ...constant(0x22), ...EQ, ...get(WORD), ...constant(0x5c), ...EQ, ...OR],
+    [...get(WORD), ...constant(0x2f), ...EQ, ...OR, ...END],
+    [...IF, ...get(AT), ...constant(2), ...ADD, ...set(AT), ...branch(1), ...END],
+    END,
+    [...constant(-2), ...get(AT), ...SUB],
+    END,
+  ].flat()
+}
+
+/** contentHash of content-hash.ts over a long range. */
+function hash(): number[] {
+  return [
+    HASH_LOCALS,
+    [...get(END_AT), ...get(AT), ...SUB, ...tee(LENGTH), ...LANES_SPLAT, ...set(LOW)],
+    [...get(LENGTH), ...constant(-1), ...XOR, ...LANES_SPLAT, ...set(HIGH)],
+    [...get(END_AT), ...constant(32), ...SUB, ...set(END_AT)],
+    LOOP,
+    mixIn(LOW, AT, 0),
+    mixIn(HIGH, AT, 16),
+    [...get(AT), ...constant(32), ...ADD, ...tee(AT), ...get(END_AT), ...LE_U],
+    [...IF, ...branch(1), ...END],
+    END,
+    // What is left lies in the last 32 bytes.
+    mixIn(LOW, END_AT, 0),
+    mixIn(HIGH, END_AT, 16),
+    constant(0),
+    ...[LOW, HIGH].flatMap((chunk) => [0, 1, 2, 3].map((lane) => foldIn(chunk, lane))),
+    END,
+  ].flat()
+}
+
+/** `chunk = mix(chunk ^ the sixteen bytes)`, where mix is a product and a shift in each lane. */
+function mixIn(chunk: number, at: number, offset: number): number[] {
+  return [
+    [...get(chunk), ...get(at), ...loadChunk(offset), ...CHUNK_XOR],
+    [...constant(HASH_FACTOR), ...LANES_SPLAT, ...LANES_MUL, ...tee(chunk)],
+    [...get(chunk), ...constant(15), ...LANES_SHR_U, ...CHUNK_XOR, ...set(chunk)],
+  ].flat()
+}
+
+/** The hash on the stack becomes `mix(hash ^ lane)`. */
+function foldIn(chunk: number, lane: number): number[] {
+  return [
+    [...get(chunk), 0xfd, 0x1b, lane, ...XOR, ...constant(HASH_FACTOR), ...MUL, ...tee(LENGTH)],
+    [...get(LENGTH), ...constant(15), ...SHR_U, ...XOR],
+  ].flat()
+}
+
+function loadChunk(offset: number): number[] {
+  return [0xfd, 0x00, 0, offset]
+}
+
+function section(id: number, content: readonly number[]): number[] {
+  return [id, ...unsigned(content.length), ...content]
+}
+
+function name(text: string): number[] {
+  return [text.length, ...Buffer.from(text)]
+}
+
+/** A number in LEB128. */
+function unsigned(value: number): number[] {
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >>> 7)]
+}
+
+/** A number in signed LEB128. */
+function signed(value: number): number[] {
+  const byte = value & 0x7f
+  const rest = value >> 7
+  const isLast = rest === (byte & 0x40 ? -1 : 0)
+  return isLast ? [byte] : [byte | 0x80, ...signed(rest)]
+}
