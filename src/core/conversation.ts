@@ -121,6 +121,9 @@ export class TurnReader {
     if (spelling < 0) throw this.#roleProblem(role)
     const own = finder.value(CONTENT)
     const content = own ?? finder.value(VALUE)
+    if (content !== undefined && !isMessageContent(bytes, content)) {
+      throw new RowProblem('wrong-type', `turn ${this.#index} has a content that is no text`)
+    }
     const ofServers =
       finder.others === 0 && !finder.has(FROM) && !finder.has(VALUE) && !finder.has(THINKING)
     const turn: Turn = {
@@ -181,6 +184,14 @@ export function textTurn(text: ValueRange, role: Role): Turn {
     reasoningNames: 0,
     toolCalls: undefined,
   }
+}
+
+/** Whether a content is what a message may hold: a text, null, or a list of parts. */
+export function isMessageContent(bytes: Buffer, { start }: ValueRange): boolean {
+  const first = bytes[start]
+  if (first !== 0x5b) return first === 0x22 || first === 0x6e
+  const part = bytes[skipBlank(bytes, start + 1)]
+  return part === 0x7b || part === 0x22 || part === 0x5d
 }
 
 /** Whether a content is missing, or a text of white space, or a list without parts. */

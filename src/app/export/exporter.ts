@@ -58,16 +58,16 @@ export class Exporter {
    * @returns false where it is no record of answers at all
    */
   record(scanner: JsonScanner, bytes: Buffer, range: ValueRange): boolean {
-    let record: ReturnType<AnswerReader['read']>
+    let why: LeftOutCode | undefined
     try {
-      record = this.#reader.read(scanner, bytes, range)
+      const record = this.#reader.read(scanner, bytes, range)
+      if (record === 'no-conversation') return false
+      why = record === 'failed' ? record : this.#export(bytes, record)
     } catch (error) {
       if (!(error instanceof RowProblem)) throw error
-      record = { ...NO_RECORD, ...range }
+      why = error.code === 'wrong-type' ? 'not-text' : 'roles'
     }
-    if (record === 'no-conversation') return false
     this.records++
-    const why = record === 'failed' ? record : this.#export(bytes, record)
     if (why === undefined) this.exported++
     else this.leftOut[why] = (this.leftOut[why] ?? 0) + 1
     return true
@@ -172,18 +172,6 @@ export class Exporter {
     this.#splitting.ofText({ ...key, end: withoutSample(key.bytes, key.start, key.end) })
     return this.#splitting.unit < trainShare ? this.#outputs.train : this.#outputs.eval
   }
-}
-
-/** Stands for a record whose turns cannot be read. */
-const NO_RECORD: Omit<AnswerRecord, 'start' | 'end'> = {
-  id: undefined,
-  turns: [],
-  isBatch: false,
-  finishReason: undefined,
-  model: undefined,
-  usage: undefined,
-  promptTokenIds: undefined,
-  tokenIds: undefined,
 }
 
 /** The id as a string token: a column of trainers' readers has one type. */

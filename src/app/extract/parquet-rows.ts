@@ -11,6 +11,8 @@ import type { RowHandler } from './row-handler.ts'
 export interface ColumnWish {
   /** At least one of these must be there. */
   prompts: readonly string[]
+  /** The prompt may lie inside of one, so that having it does not tell the shape. */
+  inside: boolean
   /** These are read where they are there. */
   others: readonly string[]
 }
@@ -31,6 +33,7 @@ export async function parquetRows(
   try {
     const has = (column: string): boolean => file.columns.includes(column)
     if (!wish.prompts.some(has)) throw noShape(name, wish.prompts, file.columns, 'columns')
+    if (!wish.inside) handler.shapeKnown()
     const wanted = new Set([...wish.prompts, ...wish.others].filter(has))
     const rows = new BatchRows(name, handler)
     for await (const batch of file.batches([...wanted])) {

@@ -95,6 +95,7 @@ function columnsFor({ promptField, key, keep }: ExtractOptions): ColumnWish {
   const keys = key === undefined ? [...KEY_FIELDS] : both(key)
   return {
     prompts: [...new Set(prompts)],
+    inside: promptField?.includes('.') ?? false,
     others: [...keys, 'input', ...SYSTEM_FIELDS, ...keep.flatMap(both)],
   }
 }
