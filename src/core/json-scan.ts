@@ -9,6 +9,8 @@
  * buffer, results in typed arrays.
  */
 
+import { LONG_STRING, LongStrings } from './long-strings.ts'
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -42,6 +44,8 @@ export class JsonScanner {
   suspect = false
   /** The deepest nesting of the last value; a scalar has 0. */
   depth = 0
+  /** The long strings of the last value, keys not among them. */
+  readonly longStrings = new LongStrings()
 
   /** Where the value begins that was read last, -1 where that failed. */
   #last = -1
@@ -103,6 +107,7 @@ export class JsonScanner {
     let at = start
     this.suspect = false
     this.#keys = 0
+    this.longStrings.clear()
 
     for (;;) {
       let byte = bytes[at]!
@@ -110,8 +115,10 @@ export class JsonScanner {
       if (depth === 1 && closer === CLOSE_BRACE) members[member + 2] = at
 
       if (byte === QUOTE) {
+        const opened = at
         at = this.#string(at + 1)
         if (at < 0) return -1
+        if (at - opened > LONG_STRING) this.longStrings.add(opened, at)
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         closer = byte + 2
         if (++depth > deepest) {

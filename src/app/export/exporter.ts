@@ -4,6 +4,7 @@ import { contentLength, type Turn } from '../../core/conversation.ts'
 import { type ExportForm, type ExportRow, FORMS } from '../../core/export-form.ts'
 import { stringAt, type ValueRange } from '../../core/field.ts'
 import { FingerprintTable } from '../../core/fingerprint-table.ts'
+import { murmur128 } from '../../core/hash.ts'
 import type { JsonScanner } from '../../core/json-scan.ts'
 import { keyText, lineKey } from '../../core/key.ts'
 import { MessageWriter } from '../../core/message-writer.ts'
@@ -16,6 +17,8 @@ import type { RowOutput } from './outputs.ts'
 import type { ExportSettings } from './settings.ts'
 
 const QUOTE = 0x22
+/** Below this many bytes four native calls cost more than a hash in JavaScript. */
+const SHORT = 3072
 
 /** Where rows go: to training, or to evaluation. */
 export interface Outputs {
@@ -144,12 +147,20 @@ export class Exporter {
   }
 
   /**
-   * Whether the same bytes came before: by the CRC-32 of each quarter and the length, since a hash in
-   * JavaScript would cost as much as the scan. Two texts of one length that differ in one quarter
-   * alone are taken for the same once in 2^32 times.
+   * Whether the same bytes came before: long ones by the CRC-32 of each quarter and the length, since
+   * a hash in JavaScript would cost as much as the scan. Two texts of one length that differ in one
+   * quarter alone are taken for the same once in 2^32 times.
    */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     if (this.#seen === undefined) return false
+    if (end - start < SHORT) murmur128(bytes, start, end, 0, this.#fingerprint)
+    else this.#quarters(bytes, start, end)
+    if (this.#seen.find(this.#fingerprint)) return true
+    this.#seen.insert(this.#fingerprint)
+    return false
+  }
+
+  #quarters(bytes: Buffer, start: number, end: number): void {
     const length = end - start
     let from = start
     for (let quarter = 0; quarter < 4; quarter++) {
@@ -157,9 +168,6 @@ export class Exporter {
       this.#fingerprint[quarter] = crc32(bytes.subarray(from, to), length)
       from = to
     }
-    if (this.#seen.find(this.#fingerprint)) return true
-    this.#seen.insert(this.#fingerprint)
-    return false
   }
 
   /** Training or evaluation, by the id: samples of one prompt (x#0, x#1) stay together. */

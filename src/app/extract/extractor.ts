@@ -130,7 +130,7 @@ export class Extractor implements RowHandler {
     if (this.#ids.reachesInside) scanner.value(range.start)
     const prompt = this.#prompts.find(scanner, bytes)
     if (!this.#shapeKnown) this.shapeKnown()
-    if (!this.#asks(bytes, prompt)) {
+    if (!this.#asks(scanner, bytes, prompt)) {
       this.emitter.drop()
       return
     }
@@ -140,11 +140,11 @@ export class Extractor implements RowHandler {
   }
 
   /** Appends what is asked; returns whether the options let it pass. */
-  #asks(bytes: Buffer, prompt: Prompt): boolean {
+  #asks(scanner: JsonScanner, bytes: Buffer, prompt: Prompt): boolean {
     const { skipEmpty, maxPromptChars } = this.#options
     const { leftOut } = this.emitter
     try {
-      this.#writer.write(bytes, prompt)
+      this.#writer.write(bytes, prompt, scanner.longStrings)
     } catch (error) {
       if (!skipEmpty || !(error instanceof RowProblem) || error.code !== 'empty-prompt') throw error
       leftOut.empty++
