@@ -5,6 +5,7 @@ import { JsonScanner, PADDING } from '../../core/json-scan.ts'
 import { Interrupted } from '../../core/tool-error.ts'
 import { type ParquetBatch, type ParquetDamage, ParquetFile } from '../../files/parquet-file.ts'
 import { noShape } from './no-shape.ts'
+import type { ReadProgress } from './read-progress.ts'
 import type { RowHandler } from './row-handler.ts'
 
 /** What is wanted of a file with columns. */
@@ -27,7 +28,7 @@ export async function parquetRows(
   path: string,
   name: string,
   handler: RowHandler,
-  wish: ColumnWish,
+  { columns: wish, progress }: { columns: ColumnWish; progress: ReadProgress },
 ): Promise<void> {
   const file = await ParquetFile.open(path, name)
   try {
@@ -38,6 +39,7 @@ export async function parquetRows(
     const rows = new BatchRows(name, handler)
     for await (const batch of file.batches([...wanted])) {
       if (context.interrupt.signal !== undefined) throw new Interrupted()
+      progress.tells(() => batch.firstRow / file.rows)
       if ('message' in batch) rows.lost(batch)
       else rows.give(batch)
       await handler.settle()
