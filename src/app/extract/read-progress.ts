@@ -35,10 +35,13 @@ export class ReadProgress {
   }
 }
 
-/** Files that are not there are told of when they are opened. */
+/** Files that cannot be seen are told of when they are opened. */
 function sizeOf(file: string): number | undefined {
   if (file === '-') return undefined
-  const stats = statSync(file, { throwIfNoEntry: false })
-  if (stats === undefined) return 0
-  return stats.isFile() ? stats.size : undefined
+  try {
+    const stats = statSync(file)
+    return stats.isFile() ? stats.size : undefined
+  } catch {
+    return 0
+  }
 }
