@@ -111,19 +111,21 @@ export class Exporter {
     return this.#usesTokens && !hasTokenIds(bytes, record) ? 'no-token-ids' : undefined
   }
 
-  /** One row for each answer, with the conversation before it, whose reasoning is history. */
+  /**
+   * One row for each answer, with the conversation before it, whose reasoning is history. An answer
+   * inside that is none, being empty, gives no row of its own.
+   */
   #byTurns(output: RowOutput, row: ExportRow): LeftOutCode | undefined {
     const ends = [...row.turns.keys()].filter((index) => row.turns[index]!.role === 'assistant')
     if (ends.length === 1) return this.#write(output, row)
     const name = row.id.subarray(0, -1).toString()
-    const whys = ends.map((end, turn) =>
-      this.#write(output, {
-        ...row,
-        id: Buffer.from(`${name}#turn${turn}"`),
-        turns: row.turns.slice(0, end + 1),
-        lastReasoningOnly: true,
-      }),
-    )
+    const whys = ends.map((end, turn) => {
+      const turns = row.turns.slice(0, end + 1)
+      const flaw = this.#form.check(row.bytes, turns)
+      if (flaw !== undefined) return flaw
+      const id = Buffer.from(`${name}#turn${turn}"`)
+      return this.#write(output, { ...row, id, turns, lastReasoningOnly: true })
+    })
     return whys.every((why) => why !== undefined) ? whys[0] : undefined
   }
 
