@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { timeLeft } from '../core/eta.ts'
 import { formatDuration } from '../core/quantity.ts'
+import { barPicture } from './bar.ts'
 import type { Reporter } from './reporter.ts'
 
 /** Where a run stands. */
@@ -41,9 +42,6 @@ export interface ProgressOptions {
 const REDRAW_EVERY = 200
 /** Rates are over about this many milliseconds. */
 const RATE_WINDOW = 30_000
-/** The numbers go before the picture where there is not room for both. */
-const BAR_WIDTH = 20
-const NARROWEST_BAR = 5
 
 /** What stood when. */
 interface Sample {
@@ -156,16 +154,8 @@ export class Progress {
     ].join(', ')
     const room = Math.max(20, this.#options.columns() - 1)
     const share = total ? Math.min(1, done / total) : 0
-    return (picture(share, room - text.length) + text).slice(0, room)
+    return (barPicture(share, room - text.length) + text).slice(0, room)
   }
-}
-
-/** The bar in at most so many columns, its space included; none where it would tell nothing. */
-function picture(share: number, room: number): string {
-  const width = Math.min(BAR_WIDTH, room - 3)
-  if (width < NARROWEST_BAR) return ''
-  const filled = Math.round(share * width)
-  return `[${'#'.repeat(filled)}${'.'.repeat(width - filled)}] `
 }
 
 /** How long first tokens take at present, against the server's best. */

@@ -2,7 +2,7 @@ import { isCompleted } from './completed.ts'
 import { type Turn, TurnReader, textTurn } from './conversation.ts'
 import { findMember, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
-import { KeyRule } from './key.ts'
+import { KEY_FIELDS, scalarKey } from './key.ts'
 import { MemberFinder } from './member-finder.ts'
 
 const MEMBERS = [
@@ -20,6 +20,9 @@ const MEMBERS = [
   'error',
 ] as const
 type Member = (typeof MEMBERS)[number]
+/** The fields of the default rule of keys are found in the same pass, from this place on. */
+const FINDER_NAMES = [...MEMBERS, ...KEY_FIELDS] as const
+const KEYS = MEMBERS.length
 const PLACES = Object.fromEntries(MEMBERS.map((name, place) => [name, place])) as Record<
   Member,
   number
@@ -48,8 +51,7 @@ export interface AnswerRecord extends ValueRange {
 
 /** Reads what fanout-complete writes, batch output lines, and conversations of other tools. */
 export class AnswerReader {
-  #rule = new KeyRule()
-  #finder = new MemberFinder(MEMBERS)
+  #finder = new MemberFinder(FINDER_NAMES)
   #turns = new TurnReader()
 
   /**
@@ -68,7 +70,7 @@ export class AnswerReader {
     const record: AnswerRecord = {
       start: range.start,
       end: range.end,
-      id: this.#rule.find(scanner, bytes),
+      id: this.#key(bytes),
       turns: [],
       isBatch: false,
       finishReason: finder.value(PLACES.finish_reason),
@@ -83,7 +85,7 @@ export class AnswerReader {
     const prompt = finder.value(PLACES.prompt)
     const text = finder.value(PLACES.text)
     if (conversation !== undefined && bytes[conversation.start] === 0x5b) {
-      record.turns = this.#read(bytes, conversation)
+      record.turns = this.#read(scanner, bytes, conversation)
     } else if (response !== undefined) {
       record.isBatch = true
       this.#readBatch(scanner, bytes, response, record)
@@ -98,12 +100,25 @@ export class AnswerReader {
     const finder = this.#finder
     if (finder.has(PLACES.error) || finder.has(PLACES.response)) return false
     const status = finder.value(PLACES.status)
-    return status !== undefined && bytes.subarray(status.start, status.end).equals(SUCCESS)
+    if (status === undefined || status.end - status.start !== SUCCESS.length) return false
+    for (let index = 0; index < SUCCESS.length; index++) {
+      if (bytes[status.start + index] !== SUCCESS[index]) return false
+    }
+    return true
   }
 
-  #read(bytes: Buffer, range: ValueRange): Turn[] {
+  #key(bytes: Buffer): ValueRange | undefined {
+    for (let place = KEYS; place < FINDER_NAMES.length; place++) {
+      if (!this.#finder.has(place)) continue
+      const value = scalarKey(bytes, this.#finder.value(place))
+      if (value !== undefined) return value
+    }
+    return undefined
+  }
+
+  #read(scanner: JsonScanner, bytes: Buffer, range: ValueRange): Turn[] {
     const turns: Turn[] = []
-    this.#turns.begin(bytes, range)
+    this.#turns.begin(bytes, range, scanner.longStrings)
     for (let turn = this.#turns.next(); turn !== undefined; turn = this.#turns.next()) {
       turns.push(turn)
     }

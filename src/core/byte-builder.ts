@@ -1,7 +1,7 @@
 import { WordView } from './word-view.ts'
 
 /** Appends up to this length are copied in a loop: a native copy costs as much as that. */
-const SMALL = 384
+const SMALL = 160
 /** From this length on words are copied; the constants between them are shorter, and change views. */
 const WORDS = 40
 

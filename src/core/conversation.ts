@@ -1,4 +1,5 @@
 import type { ValueRange } from './field.ts'
+import type { LongStrings } from './long-strings.ts'
 import { MemberFinder } from './member-finder.ts'
 import { RowProblem } from './row-problem.ts'
 import { skipString } from './skip-value.ts'
@@ -77,12 +78,18 @@ export class TurnReader {
   #finder = new MemberFinder(MEMBERS)
   #roles = new WordTable(SPELLINGS.map(([spelling]) => spelling))
   #bytes: Buffer = Buffer.alloc(0)
+  #longStrings: LongStrings | undefined
   #at = 0
   #index = 0
 
-  /** Begins with the array in `range`, which a scanner has found to be JSON. */
-  begin(bytes: Buffer, range: ValueRange): void {
+  /**
+   * Begins with the array in `range`, which a scanner has found to be JSON.
+   *
+   * @param longStrings that scanner's, of the value that it has read last
+   */
+  begin(bytes: Buffer, range: ValueRange, longStrings?: LongStrings): void {
     this.#bytes = bytes
+    this.#longStrings = longStrings
     this.#at = skipBlank(bytes, range.start + 1)
     this.#index = 0
   }
@@ -98,12 +105,12 @@ export class TurnReader {
     if (bytes[start] === 0x5d) return undefined
     const index = this.#index++
     if (bytes[start] === 0x22) {
-      const end = skipString(bytes, start)
+      const end = skipString(bytes, start, this.#longStrings)
       this.#goOn(end)
       return textTurn({ start, end }, index % 2 === 0 ? 'user' : 'assistant')
     }
     if (bytes[start] !== 0x7b) throw new RowProblem('bad-turn', `turn ${index + 1} is no object`)
-    const end = this.#finder.read(bytes, start)
+    const end = this.#finder.read(bytes, start, this.#longStrings)
     this.#goOn(end)
     return this.#turn(start, end)
   }
@@ -121,6 +128,9 @@ export class TurnReader {
     if (spelling < 0) throw this.#roleProblem(role)
     const own = finder.value(CONTENT)
     const content = own ?? finder.value(VALUE)
+    if (content !== undefined && !isMessageContent(bytes, content)) {
+      throw new RowProblem('wrong-type', `turn ${this.#index} has a content that is no text`)
+    }
     const ofServers =
       finder.others === 0 && !finder.has(FROM) && !finder.has(VALUE) && !finder.has(THINKING)
     const turn: Turn = {
@@ -183,6 +193,14 @@ export function textTurn(text: ValueRange, role: Role): Turn {
   }
 }
 
+/** Whether a content is what a message may hold: a text, null, or a list of parts. */
+export function isMessageContent(bytes: Buffer, { start }: ValueRange): boolean {
+  const first = bytes[start]
+  if (first !== 0x5b) return first === 0x22 || first === 0x6e
+  const part = bytes[skipBlank(bytes, start + 1)]
+  return part === 0x7b || part === 0x22 || part === 0x5d
+}
+
 /** Whether a content is missing, or a text of white space, or a list without parts. */
 export function isEmptyContent(bytes: Buffer, content: ValueRange | undefined): boolean {
   if (content === undefined) return true
@@ -190,15 +208,24 @@ export function isEmptyContent(bytes: Buffer, content: ValueRange | undefined): 
   if (bytes[start] === 0x5b) return bytes[skipBlank(bytes, start + 1)] === 0x5d
   if (bytes[start] !== 0x22) return false
   // Most texts begin with something else than white space, and need no decoding.
-  if (!mayBeSpace(bytes[start + 1]!, bytes[start + 2]!)) return false
+  if (!mayBeSpace(bytes, start + 1)) return false
   return tokenText(bytes, content).trim() === ''
 }
 
-/** Whether these bytes of a string token may begin white space, escaped or of Unicode, or its end. */
-function mayBeSpace(first: number, second: number): boolean {
+/** Whether white space, escaped or of Unicode, or the end of a string token may begin here. */
+function mayBeSpace(bytes: Buffer, at: number): boolean {
+  const first = bytes[at]!
   if (first <= 0x22) return first !== 0x21
+  const second = bytes[at + 1]!
   if (first === 0x5c) return second !== 0x22 && second !== 0x5c
-  return first === 0xc2 || (first >= 0xe1 && first <= 0xe3) || first === 0xef
+  // U+2000 to U+200A, U+2028, U+2029, U+202F and U+205F; the quotes beside them begin many texts.
+  if (first === 0xe2) return second === 0x81 || (second === 0x80 && !isQuote(bytes[at + 2]!))
+  return first === 0xc2 || first === 0xe1 || first === 0xe3 || first === 0xef
+}
+
+/** The last byte of U+2010 to U+201F: dashes and quotes. */
+function isQuote(third: number): boolean {
+  return third >= 0x90 && third <= 0x9f
 }
 
 /** The number of characters (code points) of a text token, or of the texts among content parts. */

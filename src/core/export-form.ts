@@ -51,7 +51,7 @@ export interface Span {
 }
 
 const ID = Buffer.from('{"id":')
-const STATUS = Buffer.from(',"status":"success"')
+const SUCCESS = Buffer.from(',"status":"success","conversations":[')
 const CONVERSATIONS = Buffer.from(',"conversations":[')
 const MESSAGES = Buffer.from(',"messages":[')
 const END = Buffer.from(']}\n')
@@ -62,7 +62,7 @@ const regenerated = (reasoningName: MessageStyle['reasoningName']): ExportForm =
   reasoningName,
   byTurns: true,
   check: ruleOfText,
-  write: conversationRow(CONVERSATIONS, STATUS),
+  write: conversationRow(SUCCESS),
 })
 
 const conversation = (head: Buffer): ExportForm => ({
@@ -97,11 +97,10 @@ export const FORMS: Record<FormName, ExportForm> = {
   },
 }
 
-function conversationRow(head: Buffer, before?: Buffer): ExportForm['write'] {
+function conversationRow(head: Buffer): ExportForm['write'] {
   return (out, { bytes, id, turns, lastReasoningOnly }, messages) => {
     out.append(ID)
     out.append(id)
-    if (before !== undefined) out.append(before)
     out.append(head)
     const start = out.length
     const last = turns.length - 1

@@ -1,3 +1,7 @@
+import { WordView } from './word-view.ts'
+
+const words = new WordView()
+
 /**
  * MurmurHash3 x86_128 (Austin Appleby, public domain), over bytes, in 32-bit integer arithmetic.
  *
@@ -21,14 +25,15 @@ export function murmur128(
   let h2 = seed
   let h3 = seed
   let h4 = seed
+  const view = words.of(bytes)
   for (let at = start; at < blocksEnd; at += 16) {
-    h1 ^= mix1(word(bytes, at))
+    h1 ^= mix1(view.getInt32(at, true))
     h1 = (Math.imul(rotl(h1, 19) + h2, 5) + 0x561ccd1b) | 0
-    h2 ^= mix2(word(bytes, at + 4))
+    h2 ^= mix2(view.getInt32(at + 4, true))
     h2 = (Math.imul(rotl(h2, 17) + h3, 5) + 0x0bcaa747) | 0
-    h3 ^= mix3(word(bytes, at + 8))
+    h3 ^= mix3(view.getInt32(at + 8, true))
     h3 = (Math.imul(rotl(h3, 15) + h4, 5) + 0x96cd1c35) | 0
-    h4 ^= mix4(word(bytes, at + 12))
+    h4 ^= mix4(view.getInt32(at + 12, true))
     h4 = (Math.imul(rotl(h4, 13) + h1, 5) + 0x32ac3b17) | 0
   }
   h1 ^= mix1(partialWord(bytes, blocksEnd, end))
@@ -79,10 +84,6 @@ function finish(hash: number): number {
 
 function rotl(x: number, by: number): number {
   return (x << by) | (x >>> (32 - by))
-}
-
-function word(bytes: Uint8Array, at: number): number {
-  return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
 }
 
 /** The bytes from `at` that lie before `end`, at most four, as a little-endian word. */

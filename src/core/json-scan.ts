@@ -10,6 +10,7 @@
  */
 
 import { type Kernel, kernelOf } from './kernel.ts'
+import { LONG_STRING, LongStrings } from './long-strings.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -47,6 +48,8 @@ export class JsonScanner {
   suspect = false
   /** The deepest nesting of the last value; a scalar has 0. */
   depth = 0
+  /** The long strings of the last value, keys not among them. */
+  readonly longStrings = new LongStrings()
 
   /** Where the value begins that was read last, -1 where that failed. */
   #last = -1
@@ -110,6 +113,7 @@ export class JsonScanner {
     let at = start
     this.suspect = false
     this.#keys = 0
+    this.longStrings.clear()
 
     for (;;) {
       let byte = bytes[at]!
@@ -117,8 +121,10 @@ export class JsonScanner {
       if (depth === 1 && closer === CLOSE_BRACE) members[member + 2] = at
 
       if (byte === QUOTE) {
+        const opened = at
         at = this.#string(at + 1)
         if (at < 0) return -1
+        if (at - opened > LONG_STRING) this.longStrings.add(opened, at)
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         closer = byte + 2
         if (++depth > deepest) {

@@ -1,5 +1,6 @@
 import type { ValueRange } from './field.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
+import type { LongStrings } from './long-strings.ts'
 import { skipString, skipValue } from './skip-value.ts'
 import { WordTable } from './word-table.ts'
 
@@ -45,9 +46,10 @@ export class MemberFinder {
   /**
    * Looks at the object at `start`, which a scanner has found to be JSON.
    *
+   * @param longStrings that scanner's
    * @returns the offset behind it
    */
-  read(bytes: Buffer, start: number): number {
+  read(bytes: Buffer, start: number, longStrings?: LongStrings): number {
     this.#begin()
     for (let at = start + 1; ; ) {
       while (bytes[at]! <= 0x20 || bytes[at] === COMMA) at++
@@ -57,7 +59,7 @@ export class MemberFinder {
       at = keyEnd
       while (bytes[at]! <= 0x20 || bytes[at] === COLON) at++
       const value = at
-      at = skipValue(bytes, value)
+      at = skipValue(bytes, value, longStrings)
       this.#member(bytes, key, keyEnd, value, at)
     }
   }

@@ -17,12 +17,11 @@ const COMMA = 0x2c
 const QUOTE = 0x22
 const CLOSE_BRACE = 0x7d
 const NULL = Buffer.from('null')
-const CONTENT = Buffer.from(',"content":')
 const ROLES: Record<Role, Buffer> = {
-  system: Buffer.from('{"role":"system"'),
-  user: Buffer.from('{"role":"user"'),
-  assistant: Buffer.from('{"role":"assistant"'),
-  tool: Buffer.from('{"role":"tool"'),
+  system: Buffer.from('{"role":"system","content":'),
+  user: Buffer.from('{"role":"user","content":'),
+  assistant: Buffer.from('{"role":"assistant","content":'),
+  tool: Buffer.from('{"role":"tool","content":'),
 }
 
 /** Writes messages in a trainer's style; what is in it already passes byte for byte. */
@@ -54,7 +53,6 @@ export class MessageWriter {
       }
     }
     out.append(ROLES[turn.role])
-    out.append(CONTENT)
     if (inline) this.#inline(out, bytes, turn)
     else if (turn.content === undefined) out.append(NULL)
     else out.append(bytes, turn.content.start, turn.content.end)

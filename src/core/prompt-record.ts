@@ -1,6 +1,7 @@
 import type { ByteBuilder } from './byte-builder.ts'
 import { contentLength, isEmptyContent, type Role, type Turn, TurnReader } from './conversation.ts'
 import type { ValueRange } from './field.ts'
+import type { LongStrings } from './long-strings.ts'
 import type { Prompt } from './prompt-shape.ts'
 import { RowProblem } from './row-problem.ts'
 
@@ -37,6 +38,7 @@ export class PromptWriter {
   #reader = new TurnReader()
   #out: ByteBuilder
   #bytes: Buffer = Buffer.alloc(0)
+  #longStrings: LongStrings | undefined
   /** Contents that were written for the last row; undefined where nobody asks for their length. */
   #contents: ValueRange[] | undefined
 
@@ -50,10 +52,12 @@ export class PromptWriter {
   /**
    * Appends the members that ask, without the comma before them.
    *
+   * @param longStrings the scanner's, of the value that it has read last
    * @throws RowProblem where nothing can be asked; what was appended until then is to be taken back
    */
-  write(bytes: Buffer, prompt: Prompt): void {
+  write(bytes: Buffer, prompt: Prompt, longStrings?: LongStrings): void {
     this.#bytes = bytes
+    this.#longStrings = longStrings
     if (this.#contents !== undefined) this.#contents = []
     const { shape, value, system } = prompt
     if (shape === 'tokens') this.#member(PROMPT, value)
@@ -91,7 +95,7 @@ export class PromptWriter {
 
   /** User turns without answers. */
   #turns(range: ValueRange, system: ValueRange | undefined): void {
-    this.#reader.begin(this.#bytes, range)
+    this.#reader.begin(this.#bytes, range, this.#longStrings)
     const users: Turn[] = []
     for (let turn = this.#reader.next(); turn !== undefined; turn = this.#reader.next()) {
       users.push(turn)
@@ -107,7 +111,7 @@ export class PromptWriter {
   }
 
   #conversation(range: ValueRange, beside: ValueRange | undefined): void {
-    this.#reader.begin(this.#bytes, range)
+    this.#reader.begin(this.#bytes, range, this.#longStrings)
     const opening = this.#reader.next()
     // What most conversations begin with is taken without lists.
     if (this.#mode === 'first' && opening?.role === 'user') return this.#single(opening, beside)

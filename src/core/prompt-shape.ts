@@ -17,6 +17,15 @@ export const PROMPT_FIELDS = [
   'data',
 ] as const
 
+/** Of these, fields that hold turns and never a text. */
+const TURN_FIELDS: ReadonlySet<string> = new Set([
+  'messages',
+  'conversations',
+  'conversation',
+  'turns',
+  'data',
+])
+
 /** Fields that hold a system message beside the prompt. */
 export const SYSTEM_FIELDS = ['system', 'system_prompt'] as const
 
@@ -42,6 +51,8 @@ export interface Prompt {
 
 /** Finds the prompts of rows. */
 export class PromptFinder {
+  /** The row that was looked for last has a field that is looked for, if with null. */
+  hasField = false
   #finder = new MemberFinder(FINDER_NAMES)
   #field: Field | undefined
 
@@ -75,18 +86,28 @@ export class PromptFinder {
     const finder = this.#finder
     const system = this.#system(bytes)
     const field = this.#field
+    this.hasField = false
     if (field !== undefined) {
-      const value = notNull(bytes, findField(scanner, bytes, field))
+      const value = this.#notNull(bytes, findField(scanner, bytes, field))
       if (value !== undefined) return promptOf(bytes, field.name, value, undefined, system)
-      throw new RowProblem('no-prompt', `the row has no field '${field.name}'`)
+      const why = this.hasField ? `the field '${field.name}' is null` : undefined
+      throw new RowProblem('no-prompt', why ?? `the row has no field '${field.name}'`)
     }
     for (let place = 0; place < PROMPT_FIELDS.length; place++) {
-      const value = notNull(bytes, finder.value(place))
+      const value = this.#notNull(bytes, finder.value(place))
       if (value === undefined) continue
+      const name = PROMPT_FIELDS[place]!
+      if (bytes[value.start] === 0x22 && TURN_FIELDS.has(name)) throw textForTurns(name)
       const input = place === INSTRUCTION ? finder.value(INPUT) : undefined
-      return promptOf(bytes, PROMPT_FIELDS[place]!, value, input, system)
+      return promptOf(bytes, name, value, input, system)
     }
-    throw new RowProblem('no-prompt')
+    throw new RowProblem('no-prompt', this.hasField ? 'the field of the prompt is null' : undefined)
+  }
+
+  #notNull(bytes: Buffer, value: ValueRange | undefined): ValueRange | undefined {
+    if (value === undefined) return undefined
+    this.hasField = true
+    return bytes[value.start] === 0x6e ? undefined : value
   }
 
   #system(bytes: Buffer): ValueRange | undefined {
@@ -129,6 +150,12 @@ function promptOf(
   return { shape: arrayShape(bytes, name, value), value, input: undefined, system }
 }
 
+/** A conversation that was written as a text of JSON, as likely as not. */
+function textForTurns(name: string): RowProblem {
+  const wayOut = `--prompt-field ${name} asks it as it stands`
+  return new RowProblem('wrong-type', `the field '${name}' holds a text, not turns: ${wayOut}`)
+}
+
 /** What an array asks is told by its first element. */
 function arrayShape(bytes: Buffer, name: string, value: ValueRange): Prompt['shape'] {
   const first = bytes[skipBlank(bytes, value.start + 1)]!
@@ -137,8 +164,4 @@ function arrayShape(bytes: Buffer, name: string, value: ValueRange): Prompt['sha
   if (first === 0x22) return name === 'turns' ? 'turns' : 'conversation'
   if (first === 0x2d || (first >= 0x30 && first <= 0x39)) return 'tokens'
   throw new RowProblem('wrong-type', `the field '${name}' holds neither text nor turns`)
-}
-
-function notNull(bytes: Buffer, value: ValueRange | undefined): ValueRange | undefined {
-  return value !== undefined && bytes[value.start] !== 0x6e ? value : undefined
 }

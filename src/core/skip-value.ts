@@ -1,4 +1,5 @@
 import { kernelOf } from './kernel.ts'
+import type { LongStrings } from './long-strings.ts'
 import { WordView } from './word-view.ts'
 
 const QUOTE = 0x22
@@ -19,16 +20,18 @@ const words = new WordView()
 /**
  * The offset behind the value at `start`, in bytes that the one scanner has found to be JSON: only
  * then may what lies between two quotes be passed over unread, at the speed of a native search.
+ *
+ * @param longStrings those of the scanner, which need not be searched for their ends
  */
-export function skipValue(bytes: Buffer, start: number): number {
+export function skipValue(bytes: Buffer, start: number, longStrings?: LongStrings): number {
   const first = bytes[start]
-  if (first === QUOTE) return skipString(bytes, start)
+  if (first === QUOTE) return skipString(bytes, start, longStrings)
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return scalarEnd(bytes, start)
   let depth = 0
   for (let at = start; ; ) {
     const byte = bytes[at]
     if (byte === QUOTE) {
-      at = skipString(bytes, at)
+      at = skipString(bytes, at, longStrings)
       continue
     }
     at++
@@ -38,13 +41,15 @@ export function skipValue(bytes: Buffer, start: number): number {
 }
 
 /** The offset behind the string token at `start`, its closing quote included. */
-export function skipString(bytes: Buffer, start: number): number {
+export function skipString(bytes: Buffer, start: number, longStrings?: LongStrings): number {
   let at = start + 1
   for (const near = at + SHORT; at < near; at++) {
     const byte = bytes[at]
     if (byte === QUOTE) return at + 1
     if (byte === BACKSLASH) at++
   }
+  const known = longStrings === undefined ? -1 : longStrings.endOf(start)
+  if (known >= 0) return known
   const view = words.of(bytes)
   for (const far = Math.min(at + LONG, bytes.length - 4); at < far; ) {
     const stops = stopsIn(view.getInt32(at, true))

@@ -1,4 +1,4 @@
-import { isEmptyContent, type Turn } from './conversation.ts'
+import { isEmptyContent, isMessageContent, type Turn } from './conversation.ts'
 
 /** Why a conversation is left out: the codes of counts and of docs/trainers.md. */
 export const LEFT_OUT = {
@@ -10,7 +10,7 @@ export const LEFT_OUT = {
   'too-short': 'the answer is shorter than --min-chars',
   roles: 'the roles do not alternate, user first, system messages before',
   'empty-turn': 'a turn before the answer is empty',
-  'not-text': 'a content is no text',
+  'not-text': 'a content is no text, or a turn calls tools where the form has text alone',
   'no-token-ids': 'no token ids were recorded',
   duplicate: 'the same conversation came before',
 } as const
@@ -27,20 +27,25 @@ export function ruleOfAnswer(bytes: Buffer, turns: readonly Turn[]): LeftOutCode
 
 /** What all trainers want: an answer, and a user who speaks first. */
 export function ruleOfConversation(bytes: Buffer, turns: readonly Turn[]): LeftOutCode | undefined {
-  const first = turns.find(({ role }) => role !== 'system')
-  return ruleOfAnswer(bytes, turns) ?? (first?.role === 'user' ? undefined : 'roles')
+  const flaw = ruleOfAnswer(bytes, turns)
+  if (flaw !== undefined) return flaw
+  if (turns.find(({ role }) => role !== 'system')?.role !== 'user') return 'roles'
+  const isOdd = ({ content }: Turn): boolean =>
+    content !== undefined && !isMessageContent(bytes, content)
+  return turns.some(isOdd) ? 'not-text' : undefined
 }
 
 /**
  * What trainers want that read text alone: system messages first, then user and assistant in turn,
- * every content a text that is not empty.
+ * every content a text that is not empty, and no calls of tools, for which there is no place.
  */
 export function ruleOfText(bytes: Buffer, turns: readonly Turn[]): LeftOutCode | undefined {
   const flaw = ruleOfAnswer(bytes, turns)
   if (flaw !== undefined) return flaw
   let expected: Turn['role'] = 'user'
   let begun = false
-  for (const { role, content } of turns) {
+  for (const turn of turns) {
+    const { role, content } = turn
     if (role === 'system') {
       if (begun) return 'roles'
     } else if (role !== expected) return 'roles'
@@ -49,7 +54,7 @@ export function ruleOfText(bytes: Buffer, turns: readonly Turn[]): LeftOutCode |
       expected = role === 'user' ? 'assistant' : 'user'
     }
     if (isEmptyContent(bytes, content)) return role === 'assistant' ? 'empty-answer' : 'empty-turn'
-    if (bytes[content!.start] !== 0x22) return 'not-text'
+    if (bytes[content!.start] !== 0x22 || hasToolCalls(bytes, turn)) return 'not-text'
   }
   return undefined
 }

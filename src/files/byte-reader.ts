@@ -9,6 +9,7 @@ import { errnoOf } from '../core/tool-error.ts'
  */
 export class FdReader implements ByteReader {
   fd: number
+  bytesRead = 0
   #position: number | null
   #left: number
   #reopen: (() => Promise<number | undefined>) | undefined
@@ -50,6 +51,7 @@ export class FdReader implements ByteReader {
       readFd(this.fd, into, offset, wanted, this.#position, (error, count) => {
         if (error) return reject(error)
         this.#left -= count
+        this.bytesRead += count
         if (this.#position !== null) this.#position += count
         resolve(count)
       })

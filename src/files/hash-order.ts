@@ -70,7 +70,8 @@ export class HashOrder {
     if (this.#first.count > this.#limit) this.#first.keepFirst(this.#limit)
     if (this.#first.bytes.length <= IN_MEMORY) return
     const buckets = Array.from({ length: BUCKETS }, () => new Bucket())
-    for (const { high, low, record } of this.#first.entries()) {
+    for (const at of this.#first.places()) {
+      const { high, low, record } = this.#first.entry(at)
       buckets[high >>> 24]!.add(high, low, record)
     }
     this.#first = new Bucket()
@@ -108,27 +109,45 @@ class Bucket {
     this.count++
   }
 
-  *entries(): Generator<Entry, void, void> {
-    const bytes = this.bytes.view()
-    for (let at = 0; at < bytes.length; ) {
-      const end = at + HEAD + bytes.readUInt32LE(at + 8)
-      const record = bytes.subarray(at + HEAD, end)
-      yield { high: bytes.readUInt32LE(at), low: bytes.readUInt32LE(at + 4), record }
-      at = end
+  /** Where the records begin, as they came. */
+  places(): Uint32Array<ArrayBuffer> {
+    const places = new Uint32Array(this.count)
+    const { bytes } = this.bytes
+    let at = 0
+    for (let index = 0; index < this.count; index++) {
+      places[index] = at
+      at += HEAD + bytes.readUInt32LE(at + 8)
+    }
+    return places
+  }
+
+  entry(at: number): Entry {
+    const { bytes } = this.bytes
+    const start = at + HEAD
+    return {
+      high: bytes.readUInt32LE(at),
+      low: bytes.readUInt32LE(at + 4),
+      record: bytes.subarray(start, start + bytes.readUInt32LE(at + 8)),
     }
   }
 
   /** In the order of the hashes; equal ones as they came. */
   *sorted(): Generator<Buffer, void, void> {
-    for (const { record } of this.#sortedEntries()) yield record
+    for (const at of this.#sortedPlaces()) yield this.entry(at).record
   }
 
-  /** Drops all but the first records of the order. */
+  /** Drops all but the first records of the order, in place: they stay as they came. */
   keepFirst(count: number): void {
-    const kept = this.#sortedEntries().slice(0, count)
-    this.bytes = new ByteBuilder(this.bytes.length)
-    this.count = 0
-    for (const { high, low, record } of kept) this.add(high, low, record)
+    const kept = this.#sortedPlaces().subarray(0, count).sort()
+    const { bytes } = this.bytes
+    let end = 0
+    for (const at of kept) {
+      const next = at + HEAD + bytes.readUInt32LE(at + 8)
+      bytes.copyWithin(end, at, next)
+      end += next - at
+    }
+    this.bytes.length = end
+    this.count = kept.length
   }
 
   /** Appends what is gathered to the bucket's file. */
@@ -163,7 +182,11 @@ class Bucket {
     this.bytes = new ByteBuilder(16)
   }
 
-  #sortedEntries(): Entry[] {
-    return [...this.entries()].sort((a, b) => a.high - b.high || a.low - b.low)
+  /** Places alone are sorted: an object for each record would take more memory than short ones do. */
+  #sortedPlaces(): Uint32Array<ArrayBuffer> {
+    const { buffer, byteOffset } = this.bytes.bytes
+    const view = new DataView(buffer, byteOffset)
+    const word = (at: number): number => view.getUint32(at, true)
+    return this.places().sort((a, b) => word(a) - word(b) || word(a + 4) - word(b + 4) || a - b)
   }
 }

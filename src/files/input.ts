@@ -30,6 +30,8 @@ export interface Input {
   reader: ByteReader
   stats: Stats
   compression: Compression | undefined
+  /** Bytes that were read of the file so far, before decompression; 0 of a stream. */
+  bytesRead(): number
   /** Closes it; again: nothing, since its descriptor may be another file's by then. */
   close(): Promise<void>
 }
@@ -56,7 +58,13 @@ async function openStandardInput(stdin: StandardInput): Promise<Input> {
   if (stats.isDirectory()) throw notAFile(STDIN_NAME)
   if (stats.isFile()) {
     const reader = new FdReader(stdin.fd, null)
-    return input(STDIN_NAME, reader, stats, async () => {})
+    return input(
+      STDIN_NAME,
+      reader,
+      stats,
+      async () => {},
+      () => reader.bytesRead,
+    )
   }
   const stream = stdin.stream()
   return input(STDIN_NAME, new StreamReader(stream), stats, async () => {
@@ -74,7 +82,13 @@ async function openFile(path: string, whole: boolean): Promise<Input> {
     const limit = whole && stats.isFile() ? stats.size : Number.POSITIVE_INFINITY
     if (!stats.isFile()) return await input(path, new FdReader(fd, null), stats, () => closeFd(fd))
     const reader = new FdReader(fd, 0, limit, () => openAgain(path, stats))
-    return await input(path, reader, stats, () => closeFd(reader.fd))
+    return await input(
+      path,
+      reader,
+      stats,
+      () => closeFd(reader.fd),
+      () => reader.bytesRead,
+    )
   } catch (error) {
     throw ioError(error, path, 'read')
   }
@@ -106,6 +120,7 @@ async function input(
   source: ByteReader,
   stats: Stats,
   closeInput: () => Promise<void>,
+  bytesRead: () => number = () => 0,
 ): Promise<Input> {
   const head = Buffer.alloc(4)
   let filled = 0
@@ -122,6 +137,7 @@ async function input(
     reader: new NamedReader(await decompressor(compression, whole, name), name),
     stats,
     compression,
+    bytesRead,
     close() {
       closed ??= closeInput()
       return closed

@@ -173,6 +173,30 @@ describe('the rules of trainers', () => {
     assert.deepEqual(Object.keys(other.rows[0]!), ['id', 'conversations'])
   })
 
+  test('what is no text, nor parts, is left out everywhere; tool calls where there is text alone', async () => {
+    const call = { tool_calls: [{ id: 'c', type: 'function' }] }
+    const lines = [
+      answered('number', [{ role: 'user', content: 7 }, assistant('A')]),
+      answered('object', [user('Q'), { role: 'assistant', content: { text: 'A' } }]),
+      answered('calls', [user('Q'), assistant('A', call)]),
+      answered('no calls', [user('Q2'), assistant('A', { tool_calls: [] })]),
+      '{"id":"ids","status":"success","prompt":[1,2],"text":"A","finish_reason":"stop"}',
+    ]
+    for (const [form, left, rows] of [
+      ['messages', 3, ['calls', 'no calls']],
+      ['speculators', 3, ['calls', 'no calls']],
+      ['specforge', 4, ['no calls']],
+      ['alpaca', 4, ['no calls']],
+    ] as const) {
+      const result = await exported(['--to', form], lines)
+      assert.deepEqual([result.code, result.stats.left_out_by_reason], [0, { 'not-text': left }])
+      assert.deepEqual(
+        result.rows.map(({ id }) => id),
+        rows,
+      )
+    }
+  })
+
   test('alpaca: instruction, input, output; system and history', async () => {
     const { text, code } = await exported(['--to', 'alpaca'], LINES.slice(0, 3))
     assert.equal(code, 0)

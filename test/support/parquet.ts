@@ -30,6 +30,8 @@ interface ParquetOptions {
   compress?: (bytes: Uint8Array) => Uint8Array
   rowGroup?: number
   pageSize?: number
+  /** The rows stand in the file so many times. */
+  times?: number
 }
 
 /** A Parquet file of open-perfectblend's form. */
@@ -45,12 +47,14 @@ export function blendParquet(rows: readonly BlendRow[], options: ParquetOptions 
 export function parquet(
   schema: SchemaElement[],
   columnData: { name: string; data: unknown[] }[],
-  { codec = 'SNAPPY', compress, rowGroup = 1000, pageSize }: ParquetOptions = {},
+  { codec = 'SNAPPY', compress, rowGroup = 1000, pageSize, times = 1 }: ParquetOptions = {},
 ): Buffer {
   const writer = new ByteWriter()
   const compressors = compress && { [codec]: compress }
   const file = new ParquetWriter({ writer, schema, codec, ...(compressors && { compressors }) })
-  void file.write({ columnData, rowGroupSize: rowGroup, ...(pageSize && { pageSize }) })
+  for (let time = 0; time < times; time++) {
+    void file.write({ columnData, rowGroupSize: rowGroup, ...(pageSize && { pageSize }) })
+  }
   void file.finish()
   return Buffer.from(writer.getBytes())
 }

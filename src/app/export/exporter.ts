@@ -4,6 +4,7 @@ import { contentLength, type Turn } from '../../core/conversation.ts'
 import { type ExportForm, type ExportRow, FORMS } from '../../core/export-form.ts'
 import { stringAt, type ValueRange } from '../../core/field.ts'
 import { FingerprintTable } from '../../core/fingerprint-table.ts'
+import { murmur128 } from '../../core/hash.ts'
 import type { JsonScanner } from '../../core/json-scan.ts'
 import { keyText, lineKey } from '../../core/key.ts'
 import { MessageWriter } from '../../core/message-writer.ts'
@@ -16,6 +17,8 @@ import type { RowOutput } from './outputs.ts'
 import type { ExportSettings } from './settings.ts'
 
 const QUOTE = 0x22
+/** Below this many bytes four native calls cost more than a hash in JavaScript. */
+const SHORT = 3072
 
 /** Where rows go: to training, or to evaluation. */
 export interface Outputs {
@@ -58,16 +61,16 @@ export class Exporter {
    * @returns false where it is no record of answers at all
    */
   record(scanner: JsonScanner, bytes: Buffer, range: ValueRange): boolean {
-    let record: ReturnType<AnswerReader['read']>
+    let why: LeftOutCode | undefined
     try {
-      record = this.#reader.read(scanner, bytes, range)
+      const record = this.#reader.read(scanner, bytes, range)
+      if (record === 'no-conversation') return false
+      why = record === 'failed' ? record : this.#export(bytes, record)
     } catch (error) {
       if (!(error instanceof RowProblem)) throw error
-      record = { ...NO_RECORD, ...range }
+      why = error.code === 'wrong-type' ? 'not-text' : 'roles'
     }
-    if (record === 'no-conversation') return false
     this.records++
-    const why = record === 'failed' ? record : this.#export(bytes, record)
     if (why === undefined) this.exported++
     else this.leftOut[why] = (this.leftOut[why] ?? 0) + 1
     return true
@@ -108,19 +111,21 @@ export class Exporter {
     return this.#usesTokens && !hasTokenIds(bytes, record) ? 'no-token-ids' : undefined
   }
 
-  /** One row for each answer, with the conversation before it, whose reasoning is history. */
+  /**
+   * One row for each answer, with the conversation before it, whose reasoning is history. An answer
+   * inside that is none, being empty, gives no row of its own.
+   */
   #byTurns(output: RowOutput, row: ExportRow): LeftOutCode | undefined {
     const ends = [...row.turns.keys()].filter((index) => row.turns[index]!.role === 'assistant')
     if (ends.length === 1) return this.#write(output, row)
     const name = row.id.subarray(0, -1).toString()
-    const whys = ends.map((end, turn) =>
-      this.#write(output, {
-        ...row,
-        id: Buffer.from(`${name}#turn${turn}"`),
-        turns: row.turns.slice(0, end + 1),
-        lastReasoningOnly: true,
-      }),
-    )
+    const whys = ends.map((end, turn) => {
+      const turns = row.turns.slice(0, end + 1)
+      const flaw = this.#form.check(row.bytes, turns)
+      if (flaw !== undefined) return flaw
+      const id = Buffer.from(`${name}#turn${turn}"`)
+      return this.#write(output, { ...row, id, turns, lastReasoningOnly: true })
+    })
     return whys.every((why) => why !== undefined) ? whys[0] : undefined
   }
 
@@ -144,12 +149,20 @@ export class Exporter {
   }
 
   /**
-   * Whether the same bytes came before: by the CRC-32 of each quarter and the length, since a hash in
-   * JavaScript would cost as much as the scan. Two texts of one length that differ in one quarter
-   * alone are taken for the same once in 2^32 times.
+   * Whether the same bytes came before: long ones by the CRC-32 of each quarter and the length, since
+   * a hash in JavaScript would cost as much as the scan. Two texts of one length that differ in one
+   * quarter alone are taken for the same once in 2^32 times.
    */
   #isRepeated(bytes: Buffer, start: number, end: number): boolean {
     if (this.#seen === undefined) return false
+    if (end - start < SHORT) murmur128(bytes, start, end, 0, this.#fingerprint)
+    else this.#quarters(bytes, start, end)
+    if (this.#seen.find(this.#fingerprint)) return true
+    this.#seen.insert(this.#fingerprint)
+    return false
+  }
+
+  #quarters(bytes: Buffer, start: number, end: number): void {
     const length = end - start
     let from = start
     for (let quarter = 0; quarter < 4; quarter++) {
@@ -157,9 +170,6 @@ export class Exporter {
       this.#fingerprint[quarter] = crc32(bytes.subarray(from, to), length)
       from = to
     }
-    if (this.#seen.find(this.#fingerprint)) return true
-    this.#seen.insert(this.#fingerprint)
-    return false
   }
 
   /** Training or evaluation, by the id: samples of one prompt (x#0, x#1) stay together. */
@@ -172,18 +182,6 @@ export class Exporter {
     this.#splitting.ofText({ ...key, end: withoutSample(key.bytes, key.start, key.end) })
     return this.#splitting.unit < trainShare ? this.#outputs.train : this.#outputs.eval
   }
-}
-
-/** Stands for a record whose turns cannot be read. */
-const NO_RECORD: Omit<AnswerRecord, 'start' | 'end'> = {
-  id: undefined,
-  turns: [],
-  isBatch: false,
-  finishReason: undefined,
-  model: undefined,
-  usage: undefined,
-  promptTokenIds: undefined,
-  tokenIds: undefined,
 }
 
 /** The id as a string token: a column of trainers' readers has one type. */

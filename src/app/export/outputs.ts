@@ -1,5 +1,5 @@
 import { ByteBuilder } from '../../core/byte-builder.ts'
-import { writeAll } from '../../files/fd-sink.ts'
+import { BuilderSink } from '../../files/builder-sink.ts'
 import type { OutputFile } from '../../files/output-file.ts'
 import { ConversationParquet, type ConversationRow } from '../../files/parquet-writer.ts'
 
@@ -15,42 +15,37 @@ export interface RowOutput {
   /** Ends the output and brings a file into its place. */
   commit(): Promise<void>
   /** Leaves a file as it was. */
-  discard(): void
+  discard(): Promise<void>
 }
 
 /** JSON lines, to standard output or into a file. */
 export class LinesOutput implements RowOutput {
-  readonly draft = new ByteBuilder(512 * 1024)
+  readonly draft: ByteBuilder
   rows = 0
-  #fd: number
-  #name: string
+  #sink: BuilderSink
   #file: OutputFile | undefined
 
   constructor(fd: number, file?: OutputFile) {
     this.#file = file
-    this.#fd = file?.fd ?? fd
-    this.#name = file?.name ?? '<stdout>'
+    this.#sink = new BuilderSink(file?.fd ?? fd, file?.name ?? '<stdout>')
+    this.draft = this.#sink.draft
   }
 
   take(): void {
     this.rows++
   }
 
-  async settle(): Promise<void> {
-    try {
-      if (this.draft.length > 0) await writeAll(this.#fd, this.draft.view(), this.#name)
-    } finally {
-      // What could not be written is not tried again: one message is enough.
-      this.draft.length = 0
-    }
+  settle(): Promise<void> {
+    return this.#sink.flushBehind()
   }
 
   async commit(): Promise<void> {
-    await this.settle()
+    await this.#sink.flush()
     this.#file?.commit()
   }
 
-  discard(): void {
+  async discard(): Promise<void> {
+    await this.#sink.settled()
     this.#file?.discard()
   }
 }
@@ -87,8 +82,9 @@ export class ParquetOutput implements RowOutput {
     this.#file.commit()
   }
 
-  discard(): void {
+  discard(): Promise<void> {
     this.#file.discard()
+    return Promise.resolve()
   }
 }
 

@@ -38,7 +38,7 @@ export async function exportConversations(
       written = true
     }
   } finally {
-    if (!written) for (const output of [outputs.train, outputs.eval]) output?.discard()
+    if (!written) for (const output of [outputs.train, outputs.eval]) await output?.discard()
     await writeStats(context, options.stats, counts(lines, exporter, outputs))
   }
   if (!written) context.report.error(`nothing was written to ${names.join(' and ')}`)
@@ -66,7 +66,7 @@ async function openOutputs(
   try {
     return { train, eval: await open(names[1]) }
   } catch (error) {
-    train.discard()
+    await train.discard()
     throw error
   }
 }

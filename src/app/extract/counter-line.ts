@@ -1,20 +1,25 @@
+import { barPicture } from '../../cli/bar.ts'
 import type { Context } from '../../cli/command.ts'
 
 /** Milliseconds between two pictures of the line. */
 const REDRAW_EVERY = 200
 
-/** A line on the terminal that tells how far a run is; nothing where there is no terminal. */
+/** A bar and counts on the terminal that tell how far a run is; nothing where there is no terminal. */
 export class CounterLine {
   #context: Context
   #text: () => string
+  #share: () => number | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(context: Context, text: () => string) {
+  /** @param share of the work that is done; without one there are counts alone */
+  constructor(context: Context, text: () => string, share: () => number | undefined) {
     this.#context = context
     this.#text = text
+    this.#share = share
     if (context.terminal === undefined || context.report.quiet) return
     this.#timer = setInterval(() => this.#draw(), REDRAW_EVERY).unref()
     context.report.setLive({ clear: () => this.#clear(), draw: () => this.#draw() })
+    this.#draw()
   }
 
   stop(): void {
@@ -30,6 +35,10 @@ export class CounterLine {
 
   #draw(): void {
     const width = Math.max(20, (this.#context.terminal?.columns ?? 80) - 1)
-    this.#context.report.raw(`\r${this.#text().slice(0, width)}\u001b[K`)
+    const share = this.#share()
+    const percent = share === undefined ? '' : `${Math.floor(share * 100)} %, `
+    const text = `${percent}${this.#text()}`
+    const bar = share === undefined ? '' : barPicture(share, width - text.length)
+    this.#context.report.raw(`\r${(bar + text).slice(0, width)}\u001b[K`)
   }
 }

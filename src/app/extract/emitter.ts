@@ -2,7 +2,7 @@ import { ByteBuilder } from '../../core/byte-builder.ts'
 import { stringText } from '../../core/json-string.ts'
 import { RowHash } from '../../core/row-hash.ts'
 import { type Shard, shardOfBytes } from '../../core/shard.ts'
-import { writeAll } from '../../files/fd-sink.ts'
+import { BuilderSink } from '../../files/builder-sink.ts'
 import { HashOrder } from '../../files/hash-order.ts'
 import type { ExtractOptions } from './options.ts'
 import { appendSampleId } from './record-ids.ts'
@@ -33,11 +33,8 @@ export class Emitter {
   /** Where a record is drafted: in the output itself, where nothing more is to be done to it. */
   readonly draft: ByteBuilder
   #options: ExtractOptions
-  #fd: number
-  #out = new ByteBuilder(512 * 1024)
-  /** The memory that is being written, or is free. */
-  #spare: Buffer = Buffer.allocUnsafeSlow(512 * 1024)
-  #writing: Promise<void> | undefined
+  #sink: BuilderSink
+  #out: ByteBuilder
   #begun = 0
   #sampling: RowHash | undefined
   #shuffling: RowHash | undefined
@@ -49,7 +46,8 @@ export class Emitter {
   constructor(options: ExtractOptions, fd: number, shard: Shard | undefined) {
     this.#options = options
     this.#shard = shard
-    this.#fd = fd
+    this.#sink = new BuilderSink(fd, '<stdout>')
+    this.#out = this.#sink.draft
     const { sample, shuffle, skip, limit, seed, samples } = options
     if (sample !== undefined) this.#sampling = new RowHash('sample', seed ?? '')
     if (shuffle !== undefined) {
@@ -99,7 +97,7 @@ export class Emitter {
   /** Writes what is ready. */
   async settle(): Promise<void> {
     await this.#order?.settle()
-    await this.#write()
+    await this.#sink.flushBehind()
   }
 
   /** Writes what waited for its place in the order. */
@@ -110,16 +108,15 @@ export class Emitter {
       if (limit !== undefined && this.prompts >= limit) break
       this.#choose(record, ID_LENGTH, ID_LENGTH + record.readUInt32LE(), record.length)
       given++
-      if (this.#out.length >= WRITE_SIZE) await this.#write()
+      if (this.#out.length >= WRITE_SIZE) await this.#sink.flushBehind()
     }
     this.leftOut.limit += this.#ordered - given
-    await this.#write()
-    await this.#written()
+    await this.#sink.flush()
   }
 
   /** Ends the write that is under way, and removes what lies on disk. */
   async close(): Promise<void> {
-    await this.#writing?.catch(() => {})
+    await this.#sink.settled()
     await this.#order?.close()
   }
 
@@ -179,31 +176,5 @@ export class Emitter {
     if (this.leftOut.skip === this.#options.skip) return false
     this.leftOut.skip++
     return true
-  }
-
-  /** Begins to write what is ready, when what was ready before is written. */
-  async #write(): Promise<void> {
-    await this.#written()
-    const out = this.#out
-    if (out.length === 0) return
-    const { bytes, length } = out
-    out.bytes = this.#spare
-    out.length = 0
-    this.#spare = bytes
-    this.#writing = writeAll(this.#fd, bytes.subarray(0, length), '<stdout>')
-    // Its error is that of the next write.
-    this.#writing.catch(() => {})
-  }
-
-  /** Waits for the write that is under way. What fails is not tried again: one message is enough. */
-  async #written(): Promise<void> {
-    const writing = this.#writing
-    this.#writing = undefined
-    try {
-      await writing
-    } catch (error) {
-      this.#out.length = 0
-      throw error
-    }
   }
 }

@@ -115,7 +115,7 @@ export class Extractor implements RowHandler {
    */
   async endFile(file: string): Promise<void> {
     if (this.#held.some(({ problem }) => problem.code === 'no-prompt')) this.#refuseFile(file)
-    this.#release()
+    this.shapeKnown()
     this.report.endFile()
     await this.settle()
   }
@@ -129,8 +129,8 @@ export class Extractor implements RowHandler {
     this.#out.byte(COMMA)
     if (this.#ids.reachesInside) scanner.value(range.start)
     const prompt = this.#prompts.find(scanner, bytes)
-    if (!this.#shapeKnown) this.#release()
-    if (!this.#asks(bytes, prompt)) {
+    if (!this.#shapeKnown) this.shapeKnown()
+    if (!this.#asks(scanner, bytes, prompt)) {
       this.emitter.drop()
       return
     }
@@ -140,11 +140,11 @@ export class Extractor implements RowHandler {
   }
 
   /** Appends what is asked; returns whether the options let it pass. */
-  #asks(bytes: Buffer, prompt: Prompt): boolean {
+  #asks(scanner: JsonScanner, bytes: Buffer, prompt: Prompt): boolean {
     const { skipEmpty, maxPromptChars } = this.#options
     const { leftOut } = this.emitter
     try {
-      this.#writer.write(bytes, prompt)
+      this.#writer.write(bytes, prompt, scanner.longStrings)
     } catch (error) {
       if (!skipEmpty || !(error instanceof RowProblem) || error.code !== 'empty-prompt') throw error
       leftOut.empty++
@@ -176,6 +176,7 @@ export class Extractor implements RowHandler {
     place: RowPlace,
   ): void {
     const row = copyOf(bytes, range)
+    if (problem.code !== 'not-object' && this.#prompts.hasField) this.shapeKnown()
     if (this.#shapeKnown || !UNDECIDED.has(problem.code)) {
       this.report.reject(problem.code, problem.message, place, row)
       return
@@ -189,7 +190,7 @@ export class Extractor implements RowHandler {
   }
 
   /** The file has the shape that is looked for: rows without it are single ones. */
-  #release(): void {
+  shapeKnown(): void {
     this.#shapeKnown = true
     this.#names = []
     for (const { problem, place, bytes } of this.#held.splice(0)) {

@@ -5,12 +5,15 @@ import { JsonScanner, PADDING } from '../../core/json-scan.ts'
 import { Interrupted } from '../../core/tool-error.ts'
 import { type ParquetBatch, type ParquetDamage, ParquetFile } from '../../files/parquet-file.ts'
 import { noShape } from './no-shape.ts'
+import type { ReadProgress } from './read-progress.ts'
 import type { RowHandler } from './row-handler.ts'
 
 /** What is wanted of a file with columns. */
 export interface ColumnWish {
   /** At least one of these must be there. */
   prompts: readonly string[]
+  /** The prompt may lie inside of one, so that having it does not tell the shape. */
+  inside: boolean
   /** These are read where they are there. */
   others: readonly string[]
 }
@@ -25,16 +28,18 @@ export async function parquetRows(
   path: string,
   name: string,
   handler: RowHandler,
-  wish: ColumnWish,
+  { columns: wish, progress }: { columns: ColumnWish; progress: ReadProgress },
 ): Promise<void> {
   const file = await ParquetFile.open(path, name)
   try {
     const has = (column: string): boolean => file.columns.includes(column)
     if (!wish.prompts.some(has)) throw noShape(name, wish.prompts, file.columns, 'columns')
+    if (!wish.inside) handler.shapeKnown()
     const wanted = new Set([...wish.prompts, ...wish.others].filter(has))
     const rows = new BatchRows(name, handler)
     for await (const batch of file.batches([...wanted])) {
       if (context.interrupt.signal !== undefined) throw new Interrupted()
+      progress.tells(() => batch.firstRow / file.rows)
       if ('message' in batch) rows.lost(batch)
       else rows.give(batch)
       await handler.settle()

@@ -14,6 +14,8 @@ export interface RowPlace {
 export interface RowHandler {
   /** No more rows are wanted. */
   readonly done: boolean
+  /** The file has a field that is looked for, whatever its rows hold. */
+  shapeKnown(): void
   /** A row that is JSON; the scanner has just read it. */
   row(scanner: JsonScanner, bytes: Buffer, range: ValueRange, place: RowPlace): void
   /** A row that is none. */

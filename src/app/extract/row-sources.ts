@@ -9,6 +9,7 @@ import { InterruptibleReader, openBlocks } from '../inputs.ts'
 import { arrayRows } from './array-rows.ts'
 import { jsonlRows } from './jsonl-rows.ts'
 import { type ColumnWish, parquetRows } from './parquet-rows.ts'
+import type { ReadProgress } from './read-progress.ts'
 import type { RowHandler } from './row-handler.ts'
 
 /** White space at a file's beginning is looked through as far as this. */
@@ -20,6 +21,7 @@ export interface SourceOptions {
   readSize: number | undefined
   /** What is wanted of a file with columns. */
   columns: ColumnWish
+  progress: ReadProgress
 }
 
 /**
@@ -40,8 +42,9 @@ export async function readRows(
     const head = await readHead(source)
     const reader = new PrefixedReader(head, source)
     const { name } = input
+    options.progress.tells((size) => input.bytesRead() / size)
     if (head.subarray(0, PARQUET_MAGIC.length).equals(PARQUET_MAGIC)) {
-      await parquetRows(context, parquetPath(operand, input), name, handler, options.columns)
+      await parquetRows(context, parquetPath(operand, input), name, handler, options)
     } else if (firstContent(head) === 0x5b) await arrayRows(reader, name, handler)
     else await jsonlRows(reader, name, handler, options.readSize)
   } finally {

@@ -11,6 +11,7 @@ import { CounterLine } from './counter-line.ts'
 import { Extractor } from './extractor.ts'
 import type { ExtractOptions } from './options.ts'
 import type { ColumnWish } from './parquet-rows.ts'
+import { ReadProgress } from './read-progress.ts'
 import { readRows } from './row-sources.ts'
 
 /** Members that the records have anyway. */
@@ -29,14 +30,16 @@ export async function extract(
   const files = await operandFiles(operands)
   const extractor = new Extractor(context, options, shard)
   const { emitter, report } = extractor
+  const progress = new ReadProgress(files)
   const line = new CounterLine(
     context,
     () => `${extractor.rows} rows read, ${emitter.prompts} prompts, ${report.rejected} unusable`,
+    () => shareDone(options, emitter.prompts, progress.share),
   )
   let worst: number = EXIT.ok
   try {
     for (const file of files) {
-      worst = Math.max(worst, await readFile(context, file, extractor, options))
+      worst = Math.max(worst, await readFile(context, file, extractor, options, progress))
       if (extractor.done) break
     }
     await emitter.finish()
@@ -68,17 +71,30 @@ function checkOptions({ sample, keep, seed }: ExtractOptions): void {
   }
 }
 
+/** With --limit the run may end before the files do. */
+function shareDone(
+  { limit, shuffle }: ExtractOptions,
+  prompts: number,
+  read: number | undefined,
+): number | undefined {
+  if (limit === undefined || shuffle !== undefined) return read
+  return Math.max(read ?? 0, Math.min(1, prompts / limit))
+}
+
 async function readFile(
   context: Context,
   file: string,
   extractor: Extractor,
   options: ExtractOptions,
+  progress: ReadProgress,
 ): Promise<number> {
   extractor.beginFile()
+  progress.begin(file)
   const outputs = [options.rejects, options.stats]
   const { readSize } = options
   try {
-    await readRows(context, file, extractor, { outputs, readSize, columns: columnsFor(options) })
+    const columns = columnsFor(options)
+    await readRows(context, file, extractor, { outputs, readSize, columns, progress })
     await extractor.endFile(file === '-' ? STDIN_NAME : file)
     return EXIT.ok
   } catch (error) {
@@ -95,6 +111,7 @@ function columnsFor({ promptField, key, keep }: ExtractOptions): ColumnWish {
   const keys = key === undefined ? [...KEY_FIELDS] : both(key)
   return {
     prompts: [...new Set(prompts)],
+    inside: promptField?.includes('.') ?? false,
     others: [...keys, 'input', ...SYSTEM_FIELDS, ...keep.flatMap(both)],
   }
 }

@@ -92,7 +92,7 @@ export class Asker {
         accounting.reconnects++
         continue
       }
-      const verdict = await this.#verdict(failure, request.path, endpoint)
+      const verdict = await this.#verdict(failure, request.path, raw, endpoint)
       if (verdict === 'left') return { kind: 'left' }
       if (verdict === 'outage') {
         accounting.outageRetries++
@@ -164,11 +164,14 @@ export class Asker {
   async #verdict(
     failure: Failure,
     path: string,
+    raw: boolean,
     { server, outage }: PooledEndpoint,
   ): Promise<'counts' | 'outage' | 'left'> {
     const { pool, accounting, onFatal } = this.#options
     const { code, httpStatus } = failure
-    if (httpStatus !== undefined && REFUSALS.has(httpStatus) && accounting.succeeded === 0) {
+    // A batch line has a url and a model of its own: that they are unknown is told of it alone.
+    const refused = httpStatus !== undefined && REFUSALS.has(httpStatus)
+    if (refused && !(raw && httpStatus === 404) && accounting.succeeded === 0) {
       onFatal(server.refusal(httpStatus, failure.message.replace(/^HTTP \d+:? ?/, ''), path))
       return 'left'
     }
