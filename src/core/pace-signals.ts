@@ -3,6 +3,9 @@ import { TokenRate } from './pace-rate.ts'
 
 /** Seconds of the window over which waiting and running requests are judged. */
 const WINDOW = 5
+/** So few may be one request after the other: they are a queue if some wait while as many get a token. */
+const FEW = 2
+const LONGEST_WINDOW = 20
 /** Weights of the newest second in the rate of first tokens: to see a burst, and to see the mean. */
 const QUICK = 0.1
 const SLOW = 0.02
@@ -57,6 +60,8 @@ export class PaceSignals {
   medianWaiting = 0
   /** The number of running requests grows: a queue may be a burst of prefills. */
   rising = false
+  /** First tokens since somebody began to count them, and the milliseconds that they took. */
+  lately = { count: 0, sum: 0 }
   /** Milliseconds a request takes in the mean. */
   meanLatency = 30_000
   /** First tokens a second, over a minute. */
@@ -78,6 +83,8 @@ export class PaceSignals {
 
   firstToken(ms: number): void {
     this.#firstTokens++
+    this.lately.count++
+    this.lately.sum += ms
     this.floor.add(ms)
   }
 
@@ -127,14 +134,22 @@ export class PaceSignals {
     // The total of `waiting` holds other clients' requests: steering by it starves one of two.
     const queue = metrics === undefined ? own : Math.min(metrics.waiting, unstarted)
     this.waiting = Math.max(own, queue)
-    note(this.#waiting, queue)
-    const sorted = this.#waiting.toSorted((a, b) => a - b)
-    this.leastWaiting = sorted.length < WINDOW ? 0 : sorted[0]!
+    note(this.#waiting, queue, LONGEST_WINDOW)
+    this.leastWaiting = this.#least(WINDOW)
+    if (this.leastWaiting <= FEW) {
+      const window = Math.ceil(FEW / this.meanRate)
+      this.leastWaiting = this.#least(Math.min(LONGEST_WINDOW, Math.max(WINDOW, window)))
+    }
+    const sorted = this.#waiting.slice(-WINDOW).toSorted((a, b) => a - b)
     this.medianWaiting = sorted[Math.floor(sorted.length / 2)]!
+  }
+
+  #least(window: number): number {
+    return this.#waiting.length < window ? 0 : Math.min(...this.#waiting.slice(-window))
   }
 }
 
-function note(list: number[], value: number): void {
+function note(list: number[], value: number, most = WINDOW): void {
   list.push(value)
-  if (list.length > WINDOW) list.shift()
+  if (list.length > most) list.shift()
 }
