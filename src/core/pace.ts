@@ -238,6 +238,7 @@ export class PaceController {
     const doubted = this.#doubted
     this.#doubted = false
     this.#steps.pause(now)
+    if (doubted && this.#trial.plain) this.#steps.gainedLittle(now)
     if (doubted || !this.#trial.plain) this.#trial.forget()
     if (!kept) return this.#set(before, 'fewer did not do as well', now)
     const as = `as many tokens a second as with ${before}`
