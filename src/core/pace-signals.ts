@@ -11,6 +11,9 @@ const QUICK = 0.1
 const SLOW = 0.02
 /** Seconds for which the filling of the KV cache is foreseen. */
 const FORESIGHT = 20
+/** Seconds after which metrics are not believed that tell of no queue, and a cache that stands still. */
+const PATIENCE = 30
+const STANDSTILL = 10
 /** Requests may wait this long (s) in the server's queue, so that its slots stay full. */
 const WAIT = 2
 
@@ -77,6 +80,9 @@ export class PaceSignals {
   #rate = 0
   #firstTokens = 0
   #completed = 0
+  /** Seconds in which more of ours waited than the metrics told, and in which the cache stood still. */
+  #untold = 0
+  #still = 0
   #kvUse: number[] = []
   #waiting: number[] = []
   #running: number[] = []
@@ -123,7 +129,13 @@ export class PaceSignals {
 
   /** A cache is as full as a limit makes it only after a mean latency: too late for a ramp. */
   #foresee(kvUse: number): void {
+    // No cache stays as full to the last digit while requests come and go: it is none of ours.
+    this.#still = kvUse > 0 && kvUse === this.#kvUse.at(-1) ? this.#still + 1 : 0
     note(this.#kvUse, kvUse)
+    if (this.#still > STANDSTILL) {
+      this.kvUse = 0
+      return
+    }
     const slope = (kvUse - this.#kvUse[0]!) / Math.max(1, this.#kvUse.length - 1)
     this.kvUse = kvUse + Math.max(0, slope) * FORESIGHT
   }
@@ -131,8 +143,13 @@ export class PaceSignals {
   #queue(unstarted: number, metrics: PaceMetrics | undefined): void {
     const floor = Number.isFinite(this.floor.value) ? this.floor.value / 1000 : 0
     const own = Math.max(0, unstarted - 1.5 * this.#rate * floor)
+    // A queue in front of the server, in a proxy, is not in its metrics. Once so, it is not asked again.
+    if (metrics !== undefined && this.#untold <= PATIENCE) {
+      this.#untold = own > metrics.waiting + this.noise ? this.#untold + 1 : 0
+    }
+    const told = metrics !== undefined && this.#untold <= PATIENCE
     // The total of `waiting` holds other clients' requests: steering by it starves one of two.
-    const queue = metrics === undefined ? own : Math.min(metrics.waiting, unstarted)
+    const queue = told ? Math.min(metrics.waiting, unstarted) : own
     this.waiting = Math.max(own, queue)
     note(this.#waiting, queue, LONGEST_WINDOW)
     this.leastWaiting = this.#least(WINDOW)

@@ -29,11 +29,6 @@ export class GrowthSteps {
     this.#growth = CAREFUL
   }
 
-  /** The next step is of middling size. */
-  medium(): void {
-    this.#growth = MEDIUM
-  }
-
   /** Trouble came of too high a limit: several steps are small and far between. */
   careful(): void {
     this.#careful = CAREFUL_STEPS

@@ -168,8 +168,8 @@ export class PaceController {
     if (++this.#still > RAMP_PAUSE) this.#mode = 'steady'
     if (Math.max(waiting, medianWaiting) > noise || (rising && leastWaiting > 0)) return
     if (this.signals.kvUse > 0.7) {
-      this.#mode = 'steady'
-      this.#steps.medium()
+      // Not by the first few requests: a gauge that stands still, which will soon be found out.
+      if (this.limit > START) this.#mode = 'steady'
       return
     }
     if (!this.#mayGrow(view.now)) return

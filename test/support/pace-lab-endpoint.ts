@@ -12,8 +12,8 @@ export interface EndpointOptions {
   fixed: number
   /** Seconds that a reply of /metrics is old when it is used; infinite for no such reply. */
   metricsAge: number
-  /** Requests of other models that the metrics count too. */
-  foreignWaiting: number
+  /** What the metrics make of the truth. */
+  told: ((truth: PaceMetrics) => PaceMetrics) | undefined
 }
 
 /** One server as a client sees it. */
@@ -77,8 +77,8 @@ export class LabEndpoint {
       exhausted,
     }
     const { waiting, kvCacheUsage, preemptions } = this.server.scheduler
-    const { foreignWaiting } = this.#options
-    this.#metrics.push({ waiting: waiting + foreignWaiting, kvUse: kvCacheUsage, preemptions })
+    const truth = { waiting, kvUse: kvCacheUsage, preemptions }
+    this.#metrics.push(this.#options.told?.(truth) ?? truth)
     controller.second(view)
     if (controller.limit === limit) return undefined
     const { open, unstarted } = view

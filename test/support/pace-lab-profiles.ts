@@ -68,7 +68,21 @@ export const PROFILES: readonly Profile[] = [
   },
   { name: 'warming up', servers: [KNEE_64], speed: (second) => Math.min(1, 0.2 + second / 300) },
   { name: 'metrics 5 s old', servers: [KNEE_64], metricsAge: 5 },
-  { name: "another model's queue", servers: [KNEE_64], foreignWaiting: 80 },
+  {
+    name: "another model's queue",
+    servers: [KNEE_64],
+    told: (truth) => ({ ...truth, waiting: truth.waiting + 80 }),
+  },
+  {
+    name: 'a queue that is not told',
+    servers: [KNEE_64],
+    told: (truth) => ({ ...truth, waiting: 0 }),
+  },
+  {
+    name: 'a gauge that stands still',
+    servers: [KNEE_64],
+    told: (truth) => ({ ...truth, kvUse: 0.97 }),
+  },
   { name: 'two of us', servers: [KNEE_64], neighbour: { auto: 0 } },
   { name: 'another of us comes', servers: [KNEE_64], neighbour: { auto: 600 } },
 ]

@@ -1,4 +1,5 @@
 import { PaceController } from '../../src/core/pace.ts'
+import type { PaceMetrics } from '../../src/core/pace-signals.ts'
 import { lognormal, uniform } from '../../src/simulator/random.ts'
 import type { Sequence, SequenceSpec } from '../../src/simulator/sequence.ts'
 import { LabEndpoint } from './pace-lab-endpoint.ts'
@@ -31,9 +32,9 @@ export interface Profile {
    * finds its pace as we do, from the second at which it begins.
    */
   neighbour?: number | { auto: number }
-  /** Seconds that a reply of /metrics is old when it is used, and what it counts of other models. */
+  /** Seconds that a reply of /metrics is old when it is used, and what it makes of the truth. */
   metricsAge?: number
-  foreignWaiting?: number
+  told?: (truth: PaceMetrics) => PaceMetrics
 }
 
 export interface LabOptions {
@@ -127,13 +128,13 @@ class Lab {
   }
 
   #endpoint(server: LabServer, pace: LabOptions['pace']): LabEndpoint {
-    const { metricsAge = 1, foreignWaiting = 0 } = this.#options.profile
+    const { metricsAge = 1, told } = this.#options.profile
     const fixed = 'fixed' in pace
     return new LabEndpoint(server, {
       controller: fixed ? undefined : new PaceController(pace.max ?? 2048, pace.start),
       fixed: fixed ? pace.fixed : 0,
       metricsAge: !fixed && pace.metrics ? metricsAge : Number.POSITIVE_INFINITY,
-      foreignWaiting,
+      told,
     })
   }
 
