@@ -8,7 +8,7 @@ import { compressedRefusal, InPlaceFile } from '../files/in-place.ts'
 import type { Input } from '../files/input.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
-import { forEachInput, isSameFile } from './inputs.ts'
+import { forEachInput, isSameFile, operandsOrStdin, refuseInputs } from './inputs.ts'
 import { isWorthAThread, lookedOver, notLookedOver, SHARED_BLOCKS } from './look-ahead.ts'
 import {
   CheckDestination,
@@ -42,6 +42,11 @@ export async function repair(
   operands: string[],
 ): Promise<number> {
   checkUsage(options, operands)
+  refuseInputs(
+    context,
+    [options.removed, options.salvaged, options.stats],
+    operandsOrStdin(operands),
+  )
   if (options.tail) return repairTails(context, options, operands)
   const run = new RepairRun(context, options)
   try {

@@ -9,7 +9,7 @@ import { EXIT } from '../../core/tool-error.ts'
 import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { OutputFile } from '../../files/output-file.ts'
-import { forEachInput } from '../inputs.ts'
+import { forEachInput, refuseInputs } from '../inputs.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
 import type { ReportOptions } from './options.ts'
@@ -23,6 +23,9 @@ export async function reportRun(
   options: ReportOptions,
   operands: string[],
 ): Promise<number> {
+  const files = await operandFiles(operands)
+  const others = [options.failures, options.stats, options.trace]
+  refuseInputs(context, [options.html], [...files, ...others.filter((file) => file !== undefined)])
   const report = new RunReport()
   const trace = new TraceReader()
   let stats: Record<string, unknown> | undefined
@@ -57,11 +60,7 @@ export async function reportRun(
   if (options.failures !== undefined) {
     report.invalid += await read([options.failures], 'no record of a failure', answers)
   }
-  report.invalid += await read(
-    await operandFiles(operands),
-    'no record of an answer or a failure',
-    answers,
-  )
+  report.invalid += await read(files, 'no record of an answer or a failure', answers)
   if (options.stats !== undefined) {
     await read([options.stats], 'no counts of a run', (_, bytes, range) => {
       stats = parse(bytes, range) as typeof stats
