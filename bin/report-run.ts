@@ -39,8 +39,11 @@ export const command = defineCommand({
   },
   notes: `
 FILE holds records of fanout-complete, lines of batch output files, or bare completions. One pass,
-memory that does not grow. Times need the record's timing (batch lines have none); percentiles come
-within 5 %. Rates and open requests over time are those of answers.
+and memory that grows only with the records that failed. Times need the record's timing (batch lines
+have none); percentiles come within 5 %. Rates and open requests over time are those of answers.
+
+A record that failed and was answered later, by a run that went on, is answered; one that failed twice is
+one. --failures is read first. Records are told apart by their id.
 
 A total timeout kills the longest answers: the table tells, for 60 s to an hour, what share of these
 answers it would have killed, and how much shorter those left would be in the mean.

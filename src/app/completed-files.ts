@@ -14,6 +14,7 @@ import { EXIT, type Place, ToolError } from '../core/tool-error.ts'
 import { expandGlob } from '../files/glob.ts'
 import { type Input, openInput } from '../files/input.ts'
 import { type LineBlock, lineBlocks } from '../streams/line-blocks.ts'
+import { refuseInputs } from './inputs.ts'
 import {
   blocksFor,
   isWorthAThread,
@@ -73,6 +74,22 @@ export async function readCompleted(
     }
   }
   return { counts: reader.counts, exitCode: reader.counts.unusable > 0 ? EXIT.data : EXIT.ok }
+}
+
+/**
+ * Refuses to write to a file of answers that is read.
+ *
+ * @param files names and globs
+ * @throws ToolError
+ */
+export async function refuseCompleted(
+  context: Context,
+  outputs: readonly (string | undefined)[],
+  files: readonly string[],
+): Promise<void> {
+  for (const file of files) {
+    refuseInputs(context, outputs, file === '-' ? [file] : await expandGlob(file))
+  }
 }
 
 /** What repair-truncated took out of a file lies beside it, and a glob of answers finds it too. */

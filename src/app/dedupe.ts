@@ -11,8 +11,8 @@ import { EXIT, type Place, usageError } from '../core/tool-error.ts'
 import { FdSink } from '../files/fd-sink.ts'
 import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
-import { type CompletedCounts, readCompleted } from './completed-files.ts'
-import { forEachInput } from './inputs.ts'
+import { type CompletedCounts, readCompleted, refuseCompleted } from './completed-files.ts'
+import { forEachInput, operandsOrStdin, refuseInputs } from './inputs.ts'
 import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
@@ -42,6 +42,8 @@ export async function dedupe(
     throw usageError('name the file of answers with --completed FILE (it need not exist yet)')
   }
   const { shard, names } = resolveShard(context, options, { stats: options.stats })
+  refuseInputs(context, [names.stats], operandsOrStdin(operands))
+  await refuseCompleted(context, [names.stats], options.completed)
   const rule = new KeyRule(options.key)
   const index = new CompletedIndex(options.multiset)
   const { counts: completed, exitCode } = await readCompleted(context, options.completed, {

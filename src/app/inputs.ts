@@ -103,6 +103,33 @@ export class InterruptibleReader implements ByteReader {
   }
 }
 
+/**
+ * Refuses, before anything is read or written, to write to a file that is also read.
+ *
+ * @param outputs undefined ones are skipped, and so is `-`
+ * @param inputs `-` is standard input
+ * @throws ToolError
+ */
+export function refuseInputs(
+  context: Context,
+  outputs: readonly (string | undefined)[],
+  inputs: readonly string[],
+): void {
+  for (const file of outputs) {
+    if (file === undefined || file === '-') continue
+    const own = statSync(file, { throwIfNoEntry: false })
+    if (own?.isFile() !== true) continue
+    for (const input of inputs) {
+      const stats =
+        input === '-' ? fstatSync(context.stdin.fd) : statSync(input, { throwIfNoEntry: false })
+      if (stats === undefined || !isSameFile(own, stats)) continue
+      throw new ToolError('same-file', 'the input is also the output: write to another file', {
+        place: { file },
+      })
+    }
+  }
+}
+
 /** `tool f > f` would read what it writes, or has emptied the file already. */
 function refuseOwnOutput(output: Stats | undefined, input: Input): void {
   if (output?.isFile() && isSameFile(output, input.stats)) {

@@ -9,7 +9,7 @@ import type { Input } from '../files/input.ts'
 import type { FileLock } from '../files/lock.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
-import { forEachInput, isSameFile } from './inputs.ts'
+import { forEachInput, isSameFile, operandsOrStdin, refuseInputs } from './inputs.ts'
 import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import {
   CheckDestination,
@@ -42,6 +42,11 @@ export async function repair(
   operands: string[],
 ): Promise<number> {
   checkUsage(options, operands)
+  refuseInputs(
+    context,
+    [options.removed, options.salvaged, options.stats],
+    operandsOrStdin(operands),
+  )
   if (options.tail) {
     const { repairTails } = await import('./repair-tails.ts')
     return repairTails(context, options, operands)

@@ -1,17 +1,25 @@
-import type { TokenRate } from './pace-rate.ts'
+import type { PaceSignals } from './pace-signals.ts'
 
 const SECOND = 1000
 /** Milliseconds until the first look downwards, and between two. */
 const FIRST = 120_000
 const EVERY = 900_000
+/** Milliseconds between two looks whether the server is shared: while it is not, and while it is. */
+const SHORT_EVERY = 300_000
+const SHARED_EVERY = 60_000
 /** The limit while looking: two looks are less than a fifth; one request less of few would be more. */
 const LOWER = 0.9
 const FEWEST = 6
 /** Seconds that a lower limit is kept once what is open has drained, and those that are measured. */
 const KEPT = 45
 const MEASURED = 30
-/** Without a count of tokens it is only for the floor of the first-token times. */
-const KEPT_FOR_FLOOR = 10
+/** To see whether requests still wait, and for the floor of the first-token times, less is enough. */
+const KEPT_SHORT = 10
+/** First tokens to judge by. */
+const FEW = 5
+/** Requests that wait so much (ms, floors) though a tenth is gone wait behind another client's. */
+const SHARED_WAIT = 1000
+const SHARED_FLOORS = 1.5
 /** As good as before, the noise considered: the lower limit stays. */
 const AS_GOOD = 1.01
 /** Clearly better; and by so much that it is tried at once whether lower is better still. */
@@ -20,24 +28,42 @@ const MUCH_BETTER = 1.12
 /** A step back beyond this was no steady state. */
 const FAR = 0.8
 
-/** How a look downwards ended; `better`: fewer did clearly better. */
-export type Probed = { kept: boolean; better: boolean; limit: number; before: number }
+/** How a look downwards ended. */
+export interface Probed {
+  /** Whether the lower limit stays. */
+  kept: boolean
+  /** Fewer did clearly better. */
+  better: boolean
+  /** Requests waited all the same, so behind those of another client. */
+  shared: boolean
+  limit: number
+  before: number
+}
 
 /**
  * Looks whether fewer open requests do as well: where more of them seem to have done harm, and every
- * quarter of an hour, since a server that thrashes does not say so, and since the floor of the first-token times drifts into a queue that is always there.
+ * quarter of an hour, since a server that thrashes does not say so, and since the floor of the
+ * first-token times drifts into a queue that is always there.
+ *
+ * Where requests wait, a shorter look every few minutes tells whose queue it is: one that is there
+ * with a tenth less of ours is another client's as well, and then the tenth is left to it. Each loses
+ * a share and wins back what the others win, so that they end near equal parts.
  */
 export class DownwardProbe {
-  #delivered: TokenRate
-  #next: number | undefined
+  #signals: PaceSignals
+  #nextShort = 0
+  /** When the next look is one that compares rates. */
+  #nextLong: number | undefined
   #before: { limit: number; rate: number } | undefined
   #limit = 0
   #drainedAt: number | undefined
   /** Whether a much better rate is followed by another look at once. */
   #goesOn = false
+  /** Whether it was begun because of a growth that is doubted. */
+  #doubt = false
 
-  constructor(delivered: TokenRate) {
-    this.#delivered = delivered
+  constructor(signals: PaceSignals) {
+    this.#signals = signals
   }
 
   get active(): boolean {
@@ -51,8 +77,10 @@ export class DownwardProbe {
 
   /** Whether it is time to look; to be asked in steady state. */
   due(limit: number, now: number): boolean {
-    this.#next ??= now + FIRST
-    return limit >= FEWEST && now >= this.#next
+    this.#nextLong ??= now + FIRST
+    if (limit < FEWEST) return false
+    // Where nothing waits there is nothing to share.
+    return now >= this.#nextLong || (now >= this.#nextShort && this.#signals.medianWaiting >= 1)
   }
 
   /**
@@ -61,9 +89,10 @@ export class DownwardProbe {
    * @returns the limit to look at
    */
   begin(limit: number, lower?: number, seconds = MEASURED): number {
-    this.#before = { limit, rate: this.#delivered.over(seconds) }
+    this.#before = { limit, rate: this.#signals.delivered.over(seconds) }
     // A step back of less than a fifth, and a look at once, would be a swing of more.
     this.#goesOn = lower === undefined || lower < FAR * limit
+    this.#doubt = lower !== undefined
     this.#drainedAt = undefined
     this.#limit = Math.min(limit - 1, lower ?? Math.ceil(LOWER * limit))
     return this.#limit
@@ -72,14 +101,28 @@ export class DownwardProbe {
   /** @returns undefined while it looks */
   second(now: number, open: number): Probed | undefined {
     const { limit, rate } = this.#before!
-    if (open <= this.#limit) this.#drainedAt ??= now
-    const { known } = this.#delivered
-    const kept = known ? KEPT : KEPT_FOR_FLOOR
-    if (this.#drainedAt === undefined || now - this.#drainedAt < kept * SECOND) return undefined
-    const now30 = this.#delivered.over(MEASURED)
-    const better = known && now30 > BETTER * rate
-    this.#next = now + (known && this.#goesOn && now30 > MUCH_BETTER * rate ? 0 : EVERY)
+    const { delivered, floor, lately } = this.#signals
+    if (this.#drainedAt === undefined) {
+      if (open > this.#limit) return undefined
+      this.#drainedAt = now
+      this.#signals.lately = { count: 0, sum: 0 }
+      return undefined
+    }
+    const { known } = delivered
+    const due = this.#doubt || now >= this.#nextLong!
+    const long = known && due
+    const quiet = (now - this.#drainedAt) / SECOND
+    if (quiet < KEPT_SHORT || (lately.count < FEW && quiet < KEPT)) return undefined
+    const shared =
+      !this.#doubt && lately.sum / lately.count > SHARED_WAIT + SHARED_FLOORS * floor.value
+    if (!shared && long && quiet < KEPT) return undefined
     this.#before = undefined
-    return { kept: known && now30 >= AS_GOOD * rate, better, limit: this.#limit, before: limit }
+    const now30 = delivered.over(MEASURED)
+    const better = !shared && long && now30 > BETTER * rate
+    const again = better && this.#goesOn && now30 > MUCH_BETTER * rate
+    if (due && !shared) this.#nextLong = now + (again ? 0 : EVERY)
+    this.#nextShort = now + (shared ? SHARED_EVERY : SHORT_EVERY)
+    const kept = shared || (long && now30 >= AS_GOOD * rate)
+    return { kept, better, shared, limit: this.#limit, before: limit }
   }
 }

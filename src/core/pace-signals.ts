@@ -3,11 +3,17 @@ import { TokenRate } from './pace-rate.ts'
 
 /** Seconds of the window over which waiting and running requests are judged. */
 const WINDOW = 5
+/** So few may be one request after the other: they are a queue if some wait while as many get a token. */
+const FEW = 2
+const LONGEST_WINDOW = 20
 /** Weights of the newest second in the rate of first tokens: to see a burst, and to see the mean. */
 const QUICK = 0.1
 const SLOW = 0.02
 /** Seconds for which the filling of the KV cache is foreseen. */
 const FORESIGHT = 20
+/** Seconds after which metrics are not believed that tell of no queue, and a cache that stands still. */
+const PATIENCE = 30
+const STANDSTILL = 10
 /** Requests may wait this long (s) in the server's queue, so that its slots stay full. */
 const WAIT = 2
 
@@ -57,6 +63,8 @@ export class PaceSignals {
   medianWaiting = 0
   /** The number of running requests grows: a queue may be a burst of prefills. */
   rising = false
+  /** First tokens since somebody began to count them, and the milliseconds that they took. */
+  lately = { count: 0, sum: 0 }
   /** Milliseconds a request takes in the mean. */
   meanLatency = 30_000
   /** First tokens a second, over a minute. */
@@ -72,12 +80,17 @@ export class PaceSignals {
   #rate = 0
   #firstTokens = 0
   #completed = 0
+  /** Seconds in which more of ours waited than the metrics told, and in which the cache stood still. */
+  #untold = 0
+  #still = 0
   #kvUse: number[] = []
   #waiting: number[] = []
   #running: number[] = []
 
   firstToken(ms: number): void {
     this.#firstTokens++
+    this.lately.count++
+    this.lately.sum += ms
     this.floor.add(ms)
   }
 
@@ -116,7 +129,13 @@ export class PaceSignals {
 
   /** A cache is as full as a limit makes it only after a mean latency: too late for a ramp. */
   #foresee(kvUse: number): void {
+    // No cache stays as full to the last digit while requests come and go: it is none of ours.
+    this.#still = kvUse > 0 && kvUse === this.#kvUse.at(-1) ? this.#still + 1 : 0
     note(this.#kvUse, kvUse)
+    if (this.#still > STANDSTILL) {
+      this.kvUse = 0
+      return
+    }
     const slope = (kvUse - this.#kvUse[0]!) / Math.max(1, this.#kvUse.length - 1)
     this.kvUse = kvUse + Math.max(0, slope) * FORESIGHT
   }
@@ -124,17 +143,30 @@ export class PaceSignals {
   #queue(unstarted: number, metrics: PaceMetrics | undefined): void {
     const floor = Number.isFinite(this.floor.value) ? this.floor.value / 1000 : 0
     const own = Math.max(0, unstarted - 1.5 * this.#rate * floor)
+    // A queue in front of the server, in a proxy, is not in its metrics. Once so, it is not asked again.
+    if (metrics !== undefined && this.#untold <= PATIENCE) {
+      this.#untold = own > metrics.waiting + this.noise ? this.#untold + 1 : 0
+    }
+    const told = metrics !== undefined && this.#untold <= PATIENCE
     // The total of `waiting` holds other clients' requests: steering by it starves one of two.
-    const queue = metrics === undefined ? own : Math.min(metrics.waiting, unstarted)
+    const queue = told ? Math.min(metrics.waiting, unstarted) : own
     this.waiting = Math.max(own, queue)
-    note(this.#waiting, queue)
-    const sorted = this.#waiting.toSorted((a, b) => a - b)
-    this.leastWaiting = sorted.length < WINDOW ? 0 : sorted[0]!
+    note(this.#waiting, queue, LONGEST_WINDOW)
+    this.leastWaiting = this.#least(WINDOW)
+    if (this.leastWaiting <= FEW) {
+      const window = Math.ceil(FEW / this.meanRate)
+      this.leastWaiting = this.#least(Math.min(LONGEST_WINDOW, Math.max(WINDOW, window)))
+    }
+    const sorted = this.#waiting.slice(-WINDOW).toSorted((a, b) => a - b)
     this.medianWaiting = sorted[Math.floor(sorted.length / 2)]!
+  }
+
+  #least(window: number): number {
+    return this.#waiting.length < window ? 0 : Math.min(...this.#waiting.slice(-window))
   }
 }
 
-function note(list: number[], value: number): void {
+function note(list: number[], value: number, most = WINDOW): void {
   list.push(value)
-  if (list.length > WINDOW) list.shift()
+  if (list.length > most) list.shift()
 }

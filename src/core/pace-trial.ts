@@ -9,8 +9,10 @@ interface Trial {
   measure: number
 }
 
-const RAMP: Trial = { factor: 2, settle: 2, measure: 4 }
+const RAMP: Trial = { factor: 2, settle: 1, measure: 4 }
 const STEADY: Trial = { factor: 1.2, settle: 5, measure: 25 }
+/** Once growth has gained little: with a look downwards still no swing of a fifth. */
+const PLAIN: Trial = { ...STEADY, factor: 1.08 }
 const SOON = { settle: 3, measure: 11 }
 /** A smaller growth cannot be to blame for a loss that can be told from noise. */
 const NOTABLE = 1.05
@@ -20,10 +22,14 @@ const CLEAR = 0.07
 const HARMLESS = 32
 /** Loss (in three seconds) that interrupts the ramp. */
 const CLEAR_LOSS = 0.2
-/** A doubling that gains less has found the flat part of the curve; one that loses it, the end. */
-const FLAT = 0.05
+/** A doubling that gains less has found the flat part of the curve; one that loses so much, the end. */
+const FLAT = 0.1
+const LOST = 0.05
+/** A growth in steady state that gains less of itself has gained little, and one that has: much. */
+const LITTLE = 0.15
+const MUCH = 1
 
-/** grow: go on. wait: not known yet. flat: nothing to be gained quickly. Else the limit to go back to. */
+/** grow: go on. wait: not known yet. flat: little was gained. Else the limit to go back to. */
 export type Verdict = 'grow' | 'wait' | 'flat' | { backTo: number }
 
 /**
@@ -35,6 +41,8 @@ export class GrowthTrial {
   #base: { limit: number; rate: number } | undefined
   #changedAt = Number.NEGATIVE_INFINITY
   #judged = false
+  /** Growth has gained little and met no queue: so there is no hurry. */
+  plain = false
   /** What the last doubling of the limit gained. */
   lastGain = 1
 
@@ -61,13 +69,13 @@ export class GrowthTrial {
   /** Whether a limit, now that it is used up, may grow. */
   judge(limit: number, now: number, ramping: boolean): Verdict {
     if (!this.#delivered.known || (ramping && limit < HARMLESS)) return 'grow'
-    const { factor, settle, measure } = ramping ? RAMP : STEADY
+    const { factor, settle, measure } = ramping ? RAMP : this.plain ? PLAIN : STEADY
     const small = this.#base !== undefined && limit < factor * this.#base.limit
     if (small && !(ramping && this.#seemsLess(limit))) return 'grow'
     if (this.quiet(now) < settle + measure) return 'wait'
     let rate = this.#delivered.over(measure)
     const base = this.#base
-    if (ramping && base !== undefined && rate < (1 - FLAT) * base.rate) {
+    if (ramping && base !== undefined && rate < (1 - LOST) * base.rate) {
       // The prefills of a growth cost tokens for a while: a loss is measured longer than a gain.
       if (this.quiet(now) < SOON.settle + SOON.measure) return 'wait'
       rate = this.#delivered.over(SOON.measure)
@@ -77,8 +85,10 @@ export class GrowthTrial {
     const gain = rate / base.rate - 1
     const growth = limit / base.limit - 1
     this.lastGain = gain / growth
-    if (gain < (ramping ? -FLAT : -0.25 * growth)) return { backTo: base.limit }
-    return ramping && this.lastGain < FLAT ? 'flat' : 'grow'
+    if (gain < (ramping ? -LOST : -0.25 * growth)) return { backTo: base.limit }
+    if (ramping) return this.lastGain < FLAT ? 'flat' : 'grow'
+    this.plain = this.lastGain < (this.plain ? MUCH : LITTLE)
+    return this.plain ? 'flat' : 'grow'
   }
 
   /** A loss that may as well be a burst of prefills: reason enough to wait and measure. */

@@ -1,5 +1,7 @@
+import { Ceiling } from './pace-ceiling.ts'
 import { DownwardProbe } from './pace-probe.ts'
 import { PaceSignals, type PaceView } from './pace-signals.ts'
+import { GrowthSteps } from './pace-steps.ts'
 import { GrowthTrial } from './pace-trial.ts'
 import { Habit, Preemptions, Refusals } from './pace-trouble.ts'
 
@@ -9,33 +11,21 @@ const START = 4
 const HIGHEST_START = 16
 const SECOND = 1000
 
-/** Growth of the limit per step in steady state, as a share of it. */
-const CAREFUL = 0.03
-const MEDIUM = 0.12
-const BOLD = 0.25
 /** Growth a second of the ramp: while the limit is small, and after that. */
 const SMALL = 32
 const QUICK_RAMP = 1.5
 const RAMP = 1.25
-/** A ramp that stands still for so long (ms) is over. */
-const RAMP_PAUSE = 20_000
+/** A ramp that stands still for so many seconds, though all that is allowed is open, is over. */
+const RAMP_PAUSE = 20
 /** Where a doubling gains less than this, so many seconds' worth of completions are a step at most. */
 const FLATTENING = 0.5
 const STEP_SECONDS = 20
-/** Milliseconds between two steps of growth in steady state; after steps into a queue up to eight times that. */
-const STEP_EVERY = 15_000
-const LONGEST_STEP = 120_000
-/** A limit that proved too high is not tried again for so long; twice as long each time. */
-const CEILING_FOR = 300_000
-const HARM_CEILING_FOR = 600_000
-const LONGEST_CEILING = 1_800_000
 /** The part of a growth that may be tried again: where much was lost by it, and where little was. */
 const AFTER_LOSS = 0.15
 const AFTER_DOUBT = 0.5
-/** A KV cache that was too small once is so for a while. */
+/** A KV cache that was too small once is so for a while, and what did harm once may again. */
 const PRESSED_FOR = 1_800_000
-/** Careful steps after a 429 or a preemption. */
-const CAREFUL_STEPS = 8
+const GENTLE_FOR = 1_800_000
 
 /**
  * Finds the number of open requests that fills a server and not its queue, and follows it. One for
@@ -51,20 +41,15 @@ export class PaceController {
 
   #max: number
   #mode: 'ramp' | 'steady' = 'ramp'
-  #growth = BOLD
-  #carefulSteps = 0
-  #ceiling = { limit: Number.POSITIVE_INFINITY, until: 0 }
-  #ceilingFor = CEILING_FOR
-  #harmCeilingFor = HARM_CEILING_FOR
-  #stepEvery = STEP_EVERY
-  #nextStep = 0
+  #steps = new GrowthSteps()
+  #ceiling = new Ceiling()
   #deafUntil = 0
   #pressedUntil = 0
   #doubted = false
   #setAt = 0
-  #cautiousUntil = 0
+  #still = 0
   #trial = new GrowthTrial(this.signals.delivered)
-  #probe = new DownwardProbe(this.signals.delivered)
+  #probe = new DownwardProbe(this.signals)
   #refusals = new Refusals()
   #preemptions = new Preemptions()
   #habit = new Habit()
@@ -107,7 +92,6 @@ export class PaceController {
   second(view: PaceView): void {
     const { now, open } = view
     this.signals.second(view)
-    if (now > this.#ceiling.until) this.#ceiling.limit = Number.POSITIVE_INFINITY
     // Nothing can be learnt from fewer requests than allowed, nor from metrics of long ago.
     if (view.exhausted || view.metrics === 'stale') return
     // Cuts are made from what is open: while more is open than allowed, one is not done yet.
@@ -131,8 +115,9 @@ export class PaceController {
     if (this.#got429) {
       this.#got429 = false
       if (now < this.#deafUntil) return true
-      this.#backTo(open - this.#refusals.cut(open, now), '429', now, this.#ceilingFor)
-      this.#ceilingFor = Math.min(LONGEST_CEILING, 2 * this.#ceilingFor)
+      this.#cut(open - this.#refusals.cut(open, now), '429', now)
+      this.#ceiling.refused(this.limit, now)
+      this.#steps.careful()
       this.#deafUntil = now + 10 * SECOND
       return true
     }
@@ -152,12 +137,9 @@ export class PaceController {
     if (preempted === undefined || now < this.#deafUntil) return false
     this.#pressedUntil = now + PRESSED_FOR
     const factor = Math.max(0.92, 1 - 0.03 * Math.max(1, preempted.each))
-    this.#backTo(
-      this.#habit.bound(open * factor),
-      `${preempted.count} preemptions in a minute`,
-      now,
-      CEILING_FOR / 2,
-    )
+    this.#cut(this.#habit.bound(open * factor), `${preempted.count} preemptions in a minute`, now)
+    this.#ceiling.preempted(this.limit, now)
+    this.#steps.careful()
     this.#preemptions.forget()
     this.#deafUntil = now + Math.min(180_000, Math.max(60_000, this.signals.meanLatency))
     return true
@@ -174,22 +156,20 @@ export class PaceController {
     if (Math.round(limit) >= this.limit) return false
     // A queue at a cache that was too small says that it still is.
     if (now < this.#pressedUntil) this.#pressedUntil = now + PRESSED_FOR
-    // The next step into the same queue can wait.
-    this.#stepEvery = Math.min(LONGEST_STEP, 2 * this.#stepEvery)
+    this.#trial.plain = false
     this.#cut(limit, `${Math.round(leastWaiting)} waiting at the server`, now)
-    this.#growth = CAREFUL
-    this.#nextStep = now + this.#stepEvery
+    this.#steps.metQueue(now)
     return true
   }
 
   #ramp(view: PaceView): void {
     const { waiting, medianWaiting, leastWaiting, rising, noise } = this.signals
     // Neither growing nor cut: a queue just short of the noise of a ramp, which is to be judged anew.
-    if (view.now - this.#setAt > RAMP_PAUSE) this.#mode = 'steady'
+    if (++this.#still > RAMP_PAUSE) this.#mode = 'steady'
     if (Math.max(waiting, medianWaiting) > noise || (rising && leastWaiting > 0)) return
     if (this.signals.kvUse > 0.7) {
-      this.#mode = 'steady'
-      this.#growth = MEDIUM
+      // Not by the first few requests: a gauge that stands still, which will soon be found out.
+      if (this.limit > START) this.#mode = 'steady'
       return
     }
     if (!this.#mayGrow(view.now)) return
@@ -206,31 +186,28 @@ export class PaceController {
     const { kvUse } = this.signals
     const harmless = this.#trial.harm(this.limit, now)
     if (harmless !== undefined) return this.#doubt(harmless, now)
+    const ceiling = this.#ceiling.at(now)
     // What stopped the growth may still be there.
-    if (this.limit >= this.#ceiling.limit) this.#growth = CAREFUL
-    if (now < this.#nextStep || this.limit >= this.#ceiling.limit || kvUse > 0.92) return
-    const { medianWaiting, slack, meanLatency } = this.signals
-    if (medianWaiting > slack / 2) this.#growth = CAREFUL
+    if (this.limit >= ceiling) this.#steps.slow()
+    if (!this.#steps.due(now) || this.limit >= ceiling || kvUse > 0.92) return
+    const { medianWaiting, slack, meanLatency, meanRate } = this.signals
+    if (medianWaiting > slack / 2) this.#steps.slow()
     if (medianWaiting > Math.max(0.5, slack / 2)) return
     if (!this.#mayGrow(now)) return
-    const careful = this.#carefulSteps > 0 || this.#isPressed(now)
-    const growth = careful ? CAREFUL : kvUse > 0.5 ? Math.min(MEDIUM, this.#growth) : this.#growth
-    const most = Math.max(1, (STEP_SECONDS / 2) * this.signals.meanRate)
-    if (this.#isPressed(now)) this.#habit.begin(this.limit)
+    const pressed = this.#isPressed(now)
+    const { plain } = this.#trial
+    const growth = this.#steps.take(now, { pressed, half: kvUse > 0.5, plain }, meanLatency)
+    const most = Math.max(1, (STEP_SECONDS / 2) * meanRate)
+    if (pressed) this.#habit.begin(this.limit)
     const next = this.limit + Math.min(most, Math.max(1, growth * this.limit))
     const limit = Math.max(this.limit, this.#habit.bound(next))
-    this.#set(Math.min(limit, this.#ceiling.limit), 'no queue at the server', now)
-    // A step that met no queue: the next may be larger, and need not wait so long.
-    if (growth > CAREFUL) this.#stepEvery = STEP_EVERY
-    this.#growth = now < this.#cautiousUntil ? CAREFUL : Math.min(BOLD, 2 * growth)
-    if (this.#carefulSteps > 0) this.#carefulSteps--
-    const pause = careful ? Math.min(120_000, meanLatency) : 0
-    this.#nextStep = now + Math.max(STEP_EVERY, pause)
+    this.#set(Math.min(limit, ceiling), 'no queue at the server', now)
   }
 
   /** Whether the throughput allows a higher limit; goes back where the last growth did harm. */
   #mayGrow(now: number): boolean {
     const verdict = this.#trial.judge(this.limit, now, this.#mode === 'ramp')
+    if (verdict === 'flat' && this.#mode === 'steady') this.#steps.gainedLittle(now)
     if (verdict === 'flat') this.#mode = 'steady'
     if (typeof verdict !== 'object') return verdict === 'grow'
     this.#doubt(verdict.backTo, now)
@@ -257,32 +234,25 @@ export class PaceController {
   #look({ now, open }: PaceView): void {
     const probed = this.#probe.second(now, open)
     if (probed === undefined) return
-    const { kept, better, limit, before } = probed
+    const { kept, better, shared, limit, before } = probed
     const doubted = this.#doubted
     this.#doubted = false
-    this.#nextStep = now + STEP_EVERY
-    this.#trial.forget()
+    this.#steps.pause(now)
+    if (doubted && this.#trial.plain) this.#steps.gainedLittle(now)
+    if (doubted || !this.#trial.plain) this.#trial.forget()
     if (!kept) return this.#set(before, 'fewer did not do as well', now)
-    this.#cut(limit, `as many tokens a second as with ${before}`, now)
-    this.#growth = CAREFUL
+    const as = `as many tokens a second as with ${before}`
+    this.#cut(limit, shared ? 'requests of others wait too' : as, now)
+    this.#steps.slow()
+    if (shared) return
     const most = limit + (better ? AFTER_LOSS : AFTER_DOUBT) * (before - limit)
-    const ceiling = doubted ? most : Math.max(limit, 0.97 * before)
-    this.#ceiling = { limit: Math.round(ceiling), until: now + this.#harmCeilingFor }
-    if (!doubted) return
-    this.#harmCeilingFor = Math.min(LONGEST_CEILING, 2 * this.#harmCeilingFor)
-    this.#cautiousUntil = now + LONGEST_CEILING
+    this.#ceiling.harmed(doubted ? most : Math.max(limit, 0.97 * before), now, doubted)
+    if (doubted) this.#steps.gentle(now + GENTLE_FOR)
   }
 
   /** Whether the KV cache, and not the slots, is what limits the server. */
   #isPressed(now: number): boolean {
     return now < this.#pressedUntil || this.signals.kvUse > 0.8
-  }
-
-  /** Goes down to a limit and does not try a higher one for a while. */
-  #backTo(limit: number, reason: string, now: number, time: number): void {
-    this.#cut(limit, reason, now)
-    this.#ceiling = { limit: this.limit, until: now + time }
-    this.#carefulSteps = CAREFUL_STEPS
   }
 
   #cut(limit: number, reason: string, now: number): void {
@@ -300,6 +270,7 @@ export class PaceController {
     this.reason = reason
     this.limit = next
     this.#setAt = now
+    this.#still = 0
     this.#trial.changed(now)
   }
 }

@@ -50,6 +50,9 @@ function totals(report: FullReport): string[] {
   const lines = [
     `Records        ${records}: ${answered} answered, ${failed} failed, ${invalid} invalid`,
   ]
+  const later = Object.values(report.answered_later).reduce((sum, count) => sum + count, 0)
+  if (later > 0)
+    lines.push(`Answered later ${later} that had failed: ${counts(report.answered_later)}`)
   if (answered === 0) return lines
   lines.push(`Finish         ${counts(report.finish_reasons)}`)
   const share = (count: number): string => `${count} (${percent(count / answered)})`

@@ -1,5 +1,6 @@
 import type { AnswerSample } from './answer-sample.ts'
 import { Histogram } from './histogram.ts'
+import { OpenFailures } from './open-failures.ts'
 import { TimeBins } from './time-bins.ts'
 
 /** Total timeouts that people set, in seconds. */
@@ -36,6 +37,7 @@ export interface WhatIf {
 export interface Report {
   records: number
   answered: number
+  /** Records that failed and have no answer. */
   failed: number
   invalid: number
   finish_reasons: Record<string, number>
@@ -58,16 +60,17 @@ export interface Report {
   first_token_ms: Distribution
   answer_tokens: Distribution
   failures: Record<string, number>
+  /** Records that failed with each code before they were answered. */
+  answered_later: Record<string, number>
   what_if: WhatIf[]
 }
 
 /** Adds answers and failures up, in memory that does not grow. */
 export class RunReport {
   answered = 0
-  failed = 0
   invalid = 0
+  readonly failures = new OpenFailures()
   #finish = new Map<string, number>()
-  #failures = new Map<string, number>()
   #empty = 0
   #retried = 0
   #tokens = { prompt: 0, completion: 0, reasoning: 0 }
@@ -81,11 +84,6 @@ export class RunReport {
   /** Of answers whose time and tokens are known: all, and those that each timeout leaves. */
   #timed = { count: 0, tokens: 0 }
   #left = TIMEOUTS.map(() => ({ killed: 0, count: 0, tokens: 0 }))
-
-  failure(code: string): void {
-    this.failed++
-    count(this.#failures, code)
-  }
 
   answer(sample: AnswerSample): void {
     const { completionTokens, totalMs, firstTokenMs } = sample
@@ -114,11 +112,13 @@ export class RunReport {
     const byChars = chars > 0 ? this.#chars.reasoning / chars : null
     const bins = this.#bins.list()
     const width = this.#bins.width / 1000
+    const failures = this.failures.byCode()
+    const failed = this.failures.count
     const open = bins.reduce((sum, { sums }) => sum + sums[OPEN]!, 0) / 1000
     return {
-      records: this.answered + this.failed + this.invalid,
+      records: this.answered + failed + this.invalid,
       answered: this.answered,
-      failed: this.failed,
+      failed,
       invalid: this.invalid,
       finish_reasons: sorted(this.#finish),
       cut_by_length: this.#finish.get('length') ?? 0,
@@ -143,7 +143,8 @@ export class RunReport {
       total_ms: distribution(this.#total),
       first_token_ms: distribution(this.#first),
       answer_tokens: distribution(this.#length),
-      failures: sorted(this.#failures),
+      failures: failures.open,
+      answered_later: failures.later,
       what_if: this.#total.count === 0 ? [] : this.#whatIfs(),
     }
   }

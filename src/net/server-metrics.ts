@@ -2,7 +2,7 @@
 export interface ServerLoad {
   running: number
   waiting: number
-  /** Share of the KV cache in use, 0 to 1; 0 where it is not told. */
+  /** Share of the fullest KV cache in use, 0 to 1; 0 where it is not told. */
   kvUse: number
   /** Since the server's start; undefined where it is not told. */
   preemptions: number | undefined
@@ -17,28 +17,33 @@ const NAMES = {
 } as const
 
 /**
- * Reads vLLM's gauges from Prometheus text, summed over engines.
+ * Reads vLLM's gauges from Prometheus text: requests summed over engines, the cache of the fullest.
  *
  * @returns undefined where the text does not tell how many requests run and wait
  */
 export function parseServerLoad(text: string): ServerLoad | undefined {
+  const kvUse = Math.max(0, ...(valuesOf(text, NAMES.kvUse) ?? []))
   const running = sumOf(text, NAMES.running)
   const waiting = sumOf(text, NAMES.waiting)
   if (running === undefined || waiting === undefined) return undefined
   return {
     running,
     waiting,
-    kvUse: Math.min(1, sumOf(text, NAMES.kvUse) ?? 0),
+    kvUse: kvUse > 1 ? 0 : kvUse,
     preemptions: sumOf(text, NAMES.preemptions),
   }
 }
 
 function sumOf(text: string, names: readonly string[]): number | undefined {
+  return valuesOf(text, names)?.reduce((sum, value) => sum + value, 0)
+}
+
+function valuesOf(text: string, names: readonly string[]): number[] | undefined {
   for (const name of names) {
     const lines = new RegExp(`^${name}(?:\\{[^}]*\\})?[ \\t]+([0-9.eE+-]+)`, 'gm')
     const values = [...text.matchAll(lines)].map(([, value]) => Number(value))
     const plausible = values.length > 0 && values.every((value) => value >= 0)
-    if (plausible) return values.reduce((sum, value) => sum + value, 0)
+    if (plausible) return values
   }
   return undefined
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import type { ServerResponse } from 'node:http'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { startSimulator } from '../../src/simulator/server.ts'
 import { run } from '../support/run.ts'
+import { type ApiServer, answerWell, json, type Seen, serve } from '../support/servers.ts'
 
 test('--concurrency auto fills a server of 16 slots and not its queue', async () => {
   const server = await startSimulator({
@@ -26,5 +29,54 @@ test('--concurrency auto fills a server of 16 slots and not its queue', async ()
     assert.match(result.stderr, /, limit \d+: /)
   } finally {
     await server.close()
+  }
+})
+
+describe('/metrics of no use are told once, and the run goes on by first tokens', () => {
+  const html = '<html><body>vllm:num_requests_waiting 3</body></html>'
+  const lies = 'vllm:num_requests_running -1\nvllm:num_requests_waiting NaN\n'
+  const useless = {
+    '404': {
+      reply: (response: ServerResponse) => json(response, {}, 404),
+      why: 'gives no metrics',
+    },
+    HTML: {
+      reply: (response: ServerResponse) => void response.end(html),
+      why: 'does not tell how',
+    },
+    lies: {
+      reply: (response: ServerResponse) => void response.end(lies),
+      why: 'does not tell how',
+    },
+    silence: { reply: () => {}, why: 'gives no metrics' },
+  }
+  for (const [name, { reply, why }] of Object.entries(useless)) {
+    test(name, async (t) => {
+      const answer = async (request: Seen, response: ServerResponse) => {
+        await sleep(50)
+        answerWell(request, response)
+      }
+      const server = await serve(t, answer, { gets: { '/metrics': reply } })
+      const args = ['-c', 'auto', '--clock-speed', '40', '--url', server.url]
+      const result = await run('fanout-complete', args, { input: endless(server) })
+      assert.equal(result.code, 0, result.stderr)
+      const warnings = result.stderr.split('\n').filter((line) => line.includes('no-metrics'))
+      assert.equal(warnings.length, 1, result.stderr)
+      assert.ok(warnings[0]!.includes(`GET /metrics ${why}`), warnings[0])
+      assert.ok(server.peak > 4, `at most ${server.peak} requests were open`)
+      const asked = server.gets.filter((path) => path === '/metrics')
+      assert.equal(asked.length, 3)
+    })
+  }
+
+  /** Records until /metrics was asked three times and could have been asked once more. */
+  async function* endless(server: ApiServer): AsyncGenerator<Buffer> {
+    let seconds = 0
+    for (let id = 0; seconds < 40; id++) {
+      yield Buffer.from(`{"id":${id},"prompt":"q"}\n`)
+      if (id % 20 !== 19) continue
+      await sleep(25)
+      if (server.gets.filter((path) => path === '/metrics').length >= 3) seconds++
+    }
   }
 })

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { startSimulator } from '../../src/simulator/server.ts'
 import { run } from '../support/run.ts'
 
 const GOOD =
@@ -19,3 +23,57 @@ test('an empty file is a report of nothing', async () => {
   assert.deepEqual([result.code, result.stderr], [0, ''])
   assert.match(result.stdout.toString(), /^Records +0: /)
 })
+
+test('what failed and was answered by a run that went on is answered', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'report-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  const path = (name: string): string => join(directory, name)
+  const lines = Array.from({ length: 40 }, (_, id) => JSON.stringify({ id, prompt: `q${id}` }))
+  writeFileSync(path('questions.jsonl'), `${lines.join('\n')}\n{"prompt":"no id"}\n{"id":"none"}\n`)
+  const files = ['-o', path('answers.jsonl'), '--failures', path('failures.jsonl'), '--resume']
+  const ask = async (faults: string[]): Promise<number | null> => {
+    const server = await startSimulator({ speed: 100, meanTokens: 5, faults, keepAliveMs: 0 })
+    const args = ['-q', '--url', `${server.url}/v1`, '--retries', '0', '--clock-speed', '100']
+    const { code } = await run('fanout-complete', [...args, ...files, path('questions.jsonl')])
+    await server.close()
+    return code
+  }
+  assert.deepEqual([await ask(['500:50%']), await ask(['in-band-error:50%'])], [1, 1])
+  const failed = readFileSync(path('failures.jsonl'), 'utf8').trimEnd().split('\n')
+  const between = await report()
+  assert.ok(between.failed > 1 && between.failed < failed.length, String(between.failed))
+  assert.equal(between.answered + between.failed, 42)
+  assert.equal(await ask([]), 1)
+  const { answered, failed: left, records, failures, answered_later: later } = await report()
+  assert.deepEqual([answered, left, records, failures], [41, 1, 42, { 'no-prompt': 1 }])
+  const first = new Map(failed.map((line) => [JSON.parse(line).id, JSON.parse(line).error.code]))
+  assert.equal(sum(later), first.size - 1)
+  const text = await run('report-run', [
+    path('answers.jsonl'),
+    '--failures',
+    path('failures.jsonl'),
+  ])
+  assert.match(
+    text.stdout.toString(),
+    new RegExp(`^Answered later ${first.size - 1} that had`, 'm'),
+  )
+
+  async function report(): Promise<Counts> {
+    const args = ['--json', path('answers.jsonl'), '--failures', path('failures.jsonl')]
+    const { code, stdout, stderr } = await run('report-run', args)
+    assert.deepEqual([code, stderr], [0, ''])
+    return JSON.parse(stdout.toString()) as Counts
+  }
+})
+
+interface Counts {
+  records: number
+  answered: number
+  failed: number
+  failures: Record<string, number>
+  answered_later: Record<string, number>
+}
+
+function sum(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((all, count) => all + count, 0)
+}

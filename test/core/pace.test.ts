@@ -21,6 +21,12 @@ const PROMISES: { name: string; best: number; steady: number; whole: number }[] 
   { name: 'two endpoints 1:3', best: 192, steady: 0.97, whole: 0.95 },
   { name: "the story's server", best: 256, steady: 0.97, whole: 0.95 },
   { name: 'long prompts', best: 128, steady: 0.95, whole: 0.93 },
+  { name: 'prompts of 8,000', best: 64, steady: 0.97, whole: 0.95 },
+  { name: 'heavy tail', best: 64, steady: 0.97, whole: 0.95 },
+  { name: 'metrics 5 s old', best: 64, steady: 0.97, whole: 0.95 },
+  { name: "another model's queue", best: 64, steady: 0.97, whole: 0.95 },
+  { name: 'a queue that is not told', best: 64, steady: 0.97, whole: 0.95 },
+  { name: 'a gauge that stands still', best: 64, steady: 0.97, whole: 0.95 },
 ]
 
 describe('in the laboratory, against the best fixed concurrency', () => {

@@ -1,17 +1,25 @@
 import type { PaceController } from '../../src/core/pace.ts'
 import type { PaceMetrics } from '../../src/core/pace-signals.ts'
-import type { SchedulerEvents } from '../../src/simulator/scheduler.ts'
 import type { Sequence } from '../../src/simulator/sequence.ts'
-import { LabServer, type ServerSpec } from './pace-lab-server.ts'
+import type { LabServer } from './pace-lab-server.ts'
 
 /** A stream that is silent for longer has stalled, as the real client counts it. */
 const STALL = 2000
 
-/** One server as the client sees it. */
+export interface EndpointOptions {
+  controller: PaceController | undefined
+  /** Requests that may be open where no controller says so. */
+  fixed: number
+  /** Seconds that a reply of /metrics is old when it is used; infinite for no such reply. */
+  metricsAge: number
+  /** What the metrics make of the truth. */
+  told: ((truth: PaceMetrics) => PaceMetrics) | undefined
+}
+
+/** One server as a client sees it. */
 export class LabEndpoint {
   readonly server: LabServer
-  controller: PaceController | undefined
-  hasMetrics = false
+  readonly controller: PaceController | undefined
   open = 0
   unstarted = 0
   /** Requests that are open at the server, in the order of their arrival. */
@@ -19,15 +27,18 @@ export class LabEndpoint {
   /** Tokens delivered so far. */
   tokens = 0
   #finished = 0
-  #metrics: PaceMetrics | undefined
+  #options: EndpointOptions
+  #metrics: PaceMetrics[] = []
   #produced = new Map<Sequence, { tokens: number; at: number; told: boolean }>()
 
-  constructor(spec: ServerSpec, seed: number, events: SchedulerEvents) {
-    this.server = new LabServer(spec, seed, events)
+  constructor(server: LabServer, options: EndpointOptions) {
+    this.server = server
+    this.controller = options.controller
+    this.#options = options
   }
 
   get limit(): number {
-    return this.controller?.limit ?? Number.POSITIVE_INFINITY
+    return this.controller?.limit ?? this.#options.fixed
   }
 
   close(sequence: Sequence): void {
@@ -61,13 +72,13 @@ export class LabEndpoint {
       now,
       open: this.open,
       unstarted: this.unstarted,
-      metrics: this.hasMetrics ? this.#metrics : undefined,
+      metrics: this.#metrics.at(-this.#options.metricsAge),
       tokens: this.tokens,
       exhausted,
     }
-    // A reply is a second old when it is used.
     const { waiting, kvCacheUsage, preemptions } = this.server.scheduler
-    this.#metrics = { waiting, kvUse: kvCacheUsage, preemptions }
+    const truth = { waiting, kvUse: kvCacheUsage, preemptions }
+    this.#metrics.push(this.#options.told?.(truth) ?? truth)
     controller.second(view)
     if (controller.limit === limit) return undefined
     const { open, unstarted } = view

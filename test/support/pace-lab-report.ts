@@ -22,7 +22,7 @@ export interface Figures {
   refusals: number
   /** Largest share by which the limit swung within five minutes after warm-up. */
   swing: number
-  /** Rate of the other client until the input ended. */
+  /** Rate of the other client after warm-up, until the input ended. */
   neighbour: number
   meanLimit: number
 }
@@ -51,7 +51,7 @@ export function figuresOf(result: LabResult): Figures {
     timeouts: result.timeouts,
     refusals: result.refusals,
     swing: swingOf(warm.map(({ limit }) => limit)),
-    neighbour: (result.neighbourTokens / end) * SECOND,
+    neighbour: ((last.neighbour - first.neighbour) / (last.at - first.at)) * SECOND,
     meanLimit: warm.reduce((sum, { limit }) => sum + limit, 0) / warm.length,
   }
 }
@@ -78,9 +78,11 @@ export function secondsTo95({ seconds }: LabResult, steady: number): number | un
 
 /**
  * Sweeps the fixed concurrencies. Beside a neighbour the best is the lowest that leaves nothing of
- * the server idle: beyond that a client only takes from the other.
+ * the server idle: beyond that a client only takes from the other. Beside one of our own kind it is
+ * what one client alone gets.
  */
-export function sweep(profile: Profile, requests: number, step = 2 ** 0.25): Best {
+export function sweep(met: Profile, requests: number, step = 2 ** 0.25): Best {
+  const profile = isShared(met) ? { ...met, neighbour: 0 } : met
   const runs = concurrencies(profile, step).map((concurrency) => {
     const options: LabOptions = { profile, requests, pace: { fixed: concurrency } }
     return { concurrency, ...figuresOf(runLab({ ...options, firstTokenBudget: 1e12 })) }
@@ -88,7 +90,7 @@ export function sweep(profile: Profile, requests: number, step = 2 ** 0.25): Bes
   const total = ({ steady, neighbour }: Figures): number => steady + neighbour
   const most = Math.max(...runs.map(total))
   const nearly = runs.find((run) => total(run) >= NEARLY * most)!
-  if (profile.neighbour !== undefined) {
+  if (profile.neighbour) {
     const full = runs.find((run) => total(run) >= 0.995 * most)!
     return { ...full, nearly: full }
   }
@@ -96,10 +98,15 @@ export function sweep(profile: Profile, requests: number, step = 2 ** 0.25): Bes
   return { ...best, whole: Math.max(...runs.map(({ whole }) => whole)), nearly }
 }
 
+/** Whether another client that finds its pace as we do loads the server. */
+export function isShared({ neighbour }: Profile): boolean {
+  return typeof neighbour === 'object'
+}
+
 /** Every power of the step up to well beyond all knees, and the knees themselves. */
-function concurrencies({ servers, neighbour = 0 }: Profile, step: number): number[] {
+function concurrencies({ servers, neighbour }: Profile, step: number): number[] {
   const slots = servers.reduce((sum, server) => sum + server.slots, 0)
-  const list = [slots, slots - neighbour]
+  const list = [slots, slots - (typeof neighbour === 'number' ? neighbour : 0)]
   for (const { refuseAbove, thrashPast } of servers) list.push(refuseAbove ?? 0, thrashPast ?? 0)
   // Beyond what is refused a fixed number of requests is a storm of retries.
   const refused = Math.min(...servers.map((server) => server.refuseAbove ?? HIGHEST))

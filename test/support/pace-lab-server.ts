@@ -27,6 +27,8 @@ export class LabServer {
   readonly scheduler: Scheduler
   /** Share of the slots and of the rate that is there at the moment. */
   capacity = 1
+  /** Share of the rate alone. */
+  speed = 1
   #spec: ServerSpec
   #seed: number
   #noise = 0
@@ -72,6 +74,6 @@ export class LabServer {
   #rate(): number {
     const { peak, thrashPast = Number.POSITIVE_INFINITY } = this.#spec
     const over = Math.max(0, this.scheduler.running / thrashPast - 1)
-    return (peak * this.capacity * Math.exp(this.#noise)) / (1 + 2 * over)
+    return (peak * this.capacity * this.speed * Math.exp(this.#noise)) / (1 + 2 * over)
   }
 }

@@ -1,17 +1,14 @@
 import { PaceController } from '../../src/core/pace.ts'
+import type { PaceMetrics } from '../../src/core/pace-signals.ts'
 import { lognormal, uniform } from '../../src/simulator/random.ts'
 import type { Sequence, SequenceSpec } from '../../src/simulator/sequence.ts'
 import { LabEndpoint } from './pace-lab-endpoint.ts'
-import type { ServerSpec } from './pace-lab-server.ts'
+import { LabServer, type ServerSpec } from './pace-lab-server.ts'
 
 const SECOND = 1000
 /** Milliseconds from the end of one request to the next one's arrival, and the step of the clock. */
 const DISPATCH = 50
-const MEAN_TOKENS = 1263
-const LONGEST = 8000
-const SIGMA = 0.9
-/** Shares of the run at which a capacity that changes is halved and given back. */
-const HALVED = [1 / 3, 2 / 3] as const
+const ANSWERS = { mean: 1263, sigma: 0.9, longest: 8000 }
 const BACKOFF = 1000
 const LONGEST_BACKOFF = 60_000
 /** Numbers of prompts that are another client's. */
@@ -24,10 +21,20 @@ export interface Profile {
   name: string
   servers: ServerSpec[]
   promptTokens?: number
-  /** Whether the servers lose half of what they have for the middle third of the run. */
-  halved?: boolean
-  /** Requests that another client has open at the first server all the time. */
-  neighbour?: number
+  /** Lengths of the answers: lognormal, cut at the longest. */
+  answers?: { mean: number; sigma: number; longest: number }
+  /** Share of the slots and of the rate that is there, by the share of the run that is done. */
+  capacity?: (done: number) => number
+  /** Share of the rate alone, by the second of the run. */
+  speed?: (second: number) => number
+  /**
+   * Requests that another client has open at the first server all the time, or `auto` for one that
+   * finds its pace as we do, from the second at which it begins.
+   */
+  neighbour?: number | { auto: number }
+  /** Seconds that a reply of /metrics is old when it is used, and what it makes of the truth. */
+  metricsAge?: number
+  told?: (truth: PaceMetrics) => PaceMetrics
 }
 
 export interface LabOptions {
@@ -46,6 +53,8 @@ export interface LabSecond {
   limit: number
   open: number
   tokens: number
+  /** Tokens that the other client has got. */
+  neighbour: number
 }
 
 export interface LabResult {
@@ -57,9 +66,10 @@ export interface LabResult {
   firstTokens: number[]
   timeouts: number
   refusals: number
-  neighbourTokens: number
   /** Each limit and reason, for a look at what went on. */
   moves: string[]
+  /** And of the other client. */
+  theirs: string[]
 }
 
 /** Runs prompts against servers on virtual time. */
@@ -70,7 +80,10 @@ export function runLab(options: LabOptions): LabResult {
 class Lab {
   #options: LabOptions
   #seed: number
+  #servers: LabServer[]
   #endpoints: LabEndpoint[]
+  /** Another client at the first server. */
+  #neighbour: LabEndpoint | undefined
   #fixed: number
   #now = 0
   #sent = 0
@@ -81,8 +94,7 @@ class Lab {
   #retries: { at: number; index: number; attempt: number }[] = []
   #ready: number[] = []
   #attempts = new Map<number, number>()
-  #indexes = new Map<Sequence, number>()
-  #neighbours = new Set<Sequence>()
+  #owners = new Map<Sequence, { index: number; endpoint: LabEndpoint }>()
   #neighbourNext = NEIGHBOURS_FROM
   #result: LabResult = {
     seconds: [],
@@ -91,8 +103,8 @@ class Lab {
     firstTokens: [],
     timeouts: 0,
     refusals: 0,
-    neighbourTokens: 0,
     moves: [],
+    theirs: [],
   }
 
   constructor(options: LabOptions) {
@@ -100,28 +112,39 @@ class Lab {
     this.#options = options
     this.#seed = seed
     this.#fixed = 'fixed' in pace ? pace.fixed : Number.POSITIVE_INFINITY
-    this.#endpoints = profile.servers.map((spec, index) => {
+    this.#servers = profile.servers.map((spec, index) => {
       const events = {
-        firstToken: (sequence: Sequence) => this.#started(endpoint, sequence),
-        finished: (sequence: Sequence) => this.#finished(endpoint, sequence),
+        firstToken: (sequence: Sequence) => this.#started(sequence),
+        finished: (sequence: Sequence) => this.#finished(sequence),
       }
-      const endpoint: LabEndpoint = new LabEndpoint(spec, seed + 100 * index, events)
-      if (!('fixed' in pace)) {
-        endpoint.controller = new PaceController(pace.max ?? 2048, pace.start)
-        endpoint.hasMetrics = pace.metrics
-      }
-      return endpoint
+      return new LabServer(spec, seed + 100 * index, events)
+    })
+    this.#endpoints = this.#servers.map((server) => this.#endpoint(server, pace))
+    const { neighbour } = profile
+    if (neighbour === undefined) return
+    const metrics = 'metrics' in pace && pace.metrics
+    const theirs = typeof neighbour === 'number' ? { fixed: neighbour } : { metrics }
+    this.#neighbour = this.#endpoint(this.#servers[0]!, theirs)
+  }
+
+  #endpoint(server: LabServer, pace: LabOptions['pace']): LabEndpoint {
+    const { metricsAge = 1, told } = this.#options.profile
+    const fixed = 'fixed' in pace
+    return new LabEndpoint(server, {
+      controller: fixed ? undefined : new PaceController(pace.max ?? 2048, pace.start),
+      fixed: fixed ? pace.fixed : 0,
+      metricsAge: !fixed && pace.metrics ? metricsAge : Number.POSITIVE_INFINITY,
+      told,
     })
   }
 
   run(): LabResult {
     const { profile, requests } = this.#options
-    for (let i = 0; i < (profile.neighbour ?? 0); i++) this.#neighbour(this.#endpoints[0]!, 0)
     for (; this.#done < requests; this.#now += DISPATCH) {
       if (this.#now % SECOND === 0) this.#second()
       this.#pump()
       this.#arrive(this.#now + DISPATCH)
-      for (const { server } of this.#endpoints) server.advance(this.#now + DISPATCH)
+      for (const server of this.#servers) server.advance(this.#now + DISPATCH)
       if (this.#now > ENDLESS) throw new Error(`${profile.name}: the run does not end`)
     }
     this.#result.endedAt = this.#now
@@ -133,12 +156,23 @@ class Lab {
     const due = this.#retries.filter(({ at }) => at <= this.#now)
     if (due.length > 0) this.#retries = this.#retries.filter(({ at }) => at > this.#now)
     this.#ready.push(...due.map(({ index }) => index))
+    this.#pumpNeighbour()
     while (this.#ready.length > 0 || this.#sent < this.#options.requests) {
       const endpoint = this.#freest()
       if (endpoint === undefined) return
       this.#send(endpoint, this.#ready.shift() ?? this.#sent++, this.#now)
     }
     if (this.#result.exhaustedAt === 0) this.#result.exhaustedAt = this.#now
+  }
+
+  /** The other client keeps as many requests open as it may. */
+  #pumpNeighbour(): void {
+    const { neighbour } = this.#options.profile
+    const from = typeof neighbour === 'object' ? neighbour.auto * SECOND : 0
+    if (this.#neighbour === undefined || this.#now < from) return
+    while (this.#neighbour.open < this.#neighbour.limit) {
+      this.#send(this.#neighbour, this.#neighbourNext++, this.#now)
+    }
   }
 
   #freest(): LabEndpoint | undefined {
@@ -164,9 +198,8 @@ class Lab {
       endpoint.server.advance(at)
       const sequence = endpoint.server.add(this.#spec(index), at)
       if (sequence === undefined) this.#refused(endpoint, index)
-      else if (index >= NEIGHBOURS_FROM) this.#neighbours.add(sequence)
       else {
-        this.#indexes.set(sequence, index)
+        this.#owners.set(sequence, { index, endpoint })
         endpoint.opened.add(sequence)
       }
     }
@@ -174,16 +207,17 @@ class Lab {
   }
 
   #spec(index: number): SequenceSpec {
-    const { promptTokens = 200 } = this.#options.profile
-    const length = Math.round(lognormal(this.#seed, index, MEAN_TOKENS, SIGMA))
+    const { promptTokens = 200, answers = ANSWERS } = this.#options.profile
+    const length = Math.round(lognormal(this.#seed, index, answers.mean, answers.sigma))
     const spread = Math.round(promptTokens * (0.5 + uniform(this.#seed + 7, index)))
-    return { promptTokens: spread, outputTokens: Math.min(LONGEST, Math.max(1, length)) }
+    return { promptTokens: spread, outputTokens: Math.min(answers.longest, Math.max(1, length)) }
   }
 
   #refused(endpoint: LabEndpoint, index: number): void {
     endpoint.open--
     endpoint.unstarted--
     endpoint.controller?.limited()
+    if (endpoint === this.#neighbour) return
     this.#result.refusals++
     const attempt = (this.#attempts.get(index) ?? 0) + 1
     this.#attempts.set(index, attempt)
@@ -192,24 +226,25 @@ class Lab {
     this.#retries.push({ at: this.#now + delay, index, attempt })
   }
 
-  #started(endpoint: LabEndpoint, sequence: Sequence): void {
-    if (this.#neighbours.has(sequence)) return
+  #started(sequence: Sequence): void {
+    const { endpoint } = this.#owners.get(sequence)!
     endpoint.unstarted--
     const waited = sequence.firstTokenAt! - sequence.arrivedAt + DISPATCH
-    this.#result.firstTokens.push(waited)
     endpoint.controller?.signals.firstToken(waited)
+    if (endpoint !== this.#neighbour) this.#result.firstTokens.push(waited)
   }
 
-  #finished(endpoint: LabEndpoint, sequence: Sequence): void {
-    if (this.#neighbours.delete(sequence)) {
-      if (this.#result.exhaustedAt === 0) this.#result.neighbourTokens += sequence.outputTokens
-      this.#neighbour(endpoint, sequence.finishedAt!)
+  #finished(sequence: Sequence): void {
+    const { endpoint } = this.#owners.get(sequence)!
+    this.#owners.delete(sequence)
+    endpoint.close(sequence)
+    endpoint.controller?.completed(sequence.finishedAt! - sequence.arrivedAt + DISPATCH)
+    if (endpoint === this.#neighbour) {
+      if (endpoint.open < endpoint.limit)
+        this.#send(endpoint, this.#neighbourNext++, sequence.finishedAt!)
       return
     }
-    endpoint.close(sequence)
-    this.#indexes.delete(sequence)
     this.#done++
-    endpoint.controller?.completed(sequence.finishedAt! - sequence.arrivedAt + DISPATCH)
     if (this.#sent >= this.#options.requests) return
     const next = this.#freest()
     if (next !== undefined && this.#ready.length === 0) {
@@ -217,34 +252,38 @@ class Lab {
     }
   }
 
-  /** The other client keeps as many requests open as it has. */
-  #neighbour(endpoint: LabEndpoint, at: number): void {
-    this.#arrivals.push({ at: at + DISPATCH, index: this.#neighbourNext++, endpoint })
-  }
-
   #second(): void {
-    const { profile, requests, firstTokenBudget = 1_800_000 } = this.#options
-    const share = this.#done / requests
-    const halved = profile.halved === true && share >= HALVED[0] && share < HALVED[1]
-    const second = { at: this.#now, limit: 0, open: 0, tokens: 0 }
+    const { profile, requests } = this.#options
+    const second = { at: this.#now, limit: 0, open: 0, tokens: 0, neighbour: 0 }
+    for (const server of this.#servers) {
+      server.capacity = profile.capacity?.(this.#done / requests) ?? 1
+      server.speed = profile.speed?.(this.#now / SECOND) ?? 1
+    }
     for (const endpoint of this.#endpoints) {
-      endpoint.server.capacity = halved ? 0.5 : 1
-      for (const sequence of endpoint.late(this.#now - firstTokenBudget)) {
-        this.#result.timeouts++
-        endpoint.server.scheduler.abort(sequence, this.#now)
-        endpoint.close(sequence)
-        endpoint.unstarted--
-        endpoint.controller?.firstTokenTimeout()
-        this.#ready.push(this.#indexes.get(sequence)!)
-        this.#indexes.delete(sequence)
-      }
+      this.#giveUp(endpoint)
       const move = endpoint.second(this.#now, this.#isExhausted())
       if (move !== undefined) this.#result.moves.push(move)
       second.limit += Math.min(endpoint.limit, this.#fixed)
       second.open += endpoint.open
       second.tokens += endpoint.tokens
     }
+    const theirs = this.#neighbour?.second(this.#now, false)
+    if (theirs !== undefined) this.#result.theirs.push(theirs)
+    second.neighbour = this.#neighbour?.tokens ?? 0
     this.#result.seconds.push(second)
+  }
+
+  #giveUp(endpoint: LabEndpoint): void {
+    const { firstTokenBudget = 1_800_000 } = this.#options
+    for (const sequence of endpoint.late(this.#now - firstTokenBudget)) {
+      this.#result.timeouts++
+      endpoint.server.scheduler.abort(sequence, this.#now)
+      endpoint.close(sequence)
+      endpoint.unstarted--
+      endpoint.controller?.firstTokenTimeout()
+      this.#ready.push(this.#owners.get(sequence)!.index)
+      this.#owners.delete(sequence)
+    }
   }
 
   #isExhausted(): boolean {

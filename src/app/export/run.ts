@@ -1,7 +1,7 @@
 import type { Context } from '../../cli/command.ts'
 import { EXIT } from '../../core/tool-error.ts'
 import { OutputFile } from '../../files/output-file.ts'
-import { forEachInput } from '../inputs.ts'
+import { forEachInput, refuseInputs } from '../inputs.ts'
 import { ObjectLines } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
 import { writeStats } from '../stats.ts'
@@ -19,6 +19,7 @@ export async function exportConversations(
   const settings = exportSettings(options)
   const files = await operandFiles(operands)
   const names = outputNames(options, settings)
+  refuseInputs(context, [...names, options.stats], files)
   const outputs = await openOutputs(context, settings, names)
   const exporter = new Exporter(options, settings, outputs)
   const lines = new ObjectLines(context, NO_RECORD, (scanner, bytes, range) =>

@@ -9,7 +9,8 @@ import { LineWriter } from '../../files/line-writer.ts'
 import { FileLock } from '../../files/lock.ts'
 import { repairTail } from '../../files/repair-tail.ts'
 import { UnsyncedBytes } from '../../files/unsynced-bytes.ts'
-import { isSameFile, operandsOrStdin } from '../inputs.ts'
+import { refuseCompleted } from '../completed-files.ts'
+import { isSameFile, operandsOrStdin, refuseInputs } from '../inputs.ts'
 import type { FanoutOptions } from './options.ts'
 import { Answered } from './resume.ts'
 
@@ -42,10 +43,13 @@ export async function openOutputs(
   rule: KeyRule,
   shard: Shard | undefined,
 ): Promise<Outputs> {
-  const { output, failures, takeLock } = options
+  const { output, failures, stats, completed, takeLock } = options
   refuseContradiction(options)
-  for (const file of [output, failures]) {
-    if (file !== undefined) refuseInput(file, operands, context.stdin.fd)
+  refuseInputs(context, [output, failures, stats], operandsOrStdin(operands))
+  await refuseCompleted(context, [stats], completed)
+  for (const other of [output, failures]) {
+    if (stats !== undefined && other !== undefined && (other === stats || sameFile(other, stats)))
+      throw usageError('--stats names a file that the run writes to already')
   }
   if (output !== undefined && failures !== undefined && sameFile(output, failures)) {
     throw usageError('--output and --failures name the same file')
@@ -198,19 +202,6 @@ function isFilled(file: string): boolean {
 /** Devices and pipes have as many writers as they like. */
 function mayBeLocked(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? true
-}
-
-/** Refuses to write to a file that is also read. */
-export function refuseInput(file: string, operands: readonly string[], stdin: number): void {
-  const own = statSync(file, { throwIfNoEntry: false })
-  if (own === undefined || !own.isFile()) return
-  for (const operand of operandsOrStdin(operands)) {
-    const input = operand === '-' ? fstatSync(stdin) : statSync(operand, { throwIfNoEntry: false })
-    if (input === undefined || !isSameFile(own, input)) continue
-    throw new ToolError('same-file', 'the input is also an output: write to another file', {
-      place: { file },
-    })
-  }
 }
 
 /** Whether two names are of the same file. */

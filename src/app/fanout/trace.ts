@@ -3,11 +3,12 @@ import type { Context } from '../../cli/command.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ClosedPipe, EXIT, ioError, ToolError, usageError } from '../../core/tool-error.ts'
 import { LineWriter } from '../../files/line-writer.ts'
+import { operandsOrStdin, refuseInputs } from '../inputs.ts'
 import type { Accounting } from './accounting.ts'
 import type { PooledEndpoint } from './endpoint-pool.ts'
 import type { Engine } from './engine.ts'
 import type { FanoutOptions } from './options.ts'
-import { refuseInput, sameFile } from './outputs.ts'
+import { sameFile } from './outputs.ts'
 
 const SECOND = 1000
 
@@ -145,10 +146,10 @@ export function openTrace(
   operands: readonly string[],
   parts: TraceParts,
 ): Trace | undefined {
-  const { trace, output, failures } = options
+  const { trace, output, failures, stats } = options
   if (trace === undefined) return undefined
-  refuseInput(trace, operands, context.stdin.fd)
-  for (const other of [output, failures]) {
+  refuseInputs(context, [trace], operandsOrStdin(operands))
+  for (const other of [output, failures, stats]) {
     if (other !== undefined && (other === trace || sameFile(other, trace))) {
       throw usageError('--trace names a file that the run writes to already')
     }

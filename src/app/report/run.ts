@@ -1,6 +1,7 @@
 import type { Context } from '../../cli/command.ts'
 import { SampleReader } from '../../core/answer-sample.ts'
 import type { ValueRange } from '../../core/field.ts'
+import { KeyRule } from '../../core/key.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
 import { RunReport } from '../../core/run-report.ts'
@@ -8,7 +9,7 @@ import { EXIT } from '../../core/tool-error.ts'
 import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { OutputFile } from '../../files/output-file.ts'
-import { forEachInput } from '../inputs.ts'
+import { forEachInput, refuseInputs } from '../inputs.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
 import type { ReportOptions } from './options.ts'
@@ -22,15 +23,25 @@ export async function reportRun(
   options: ReportOptions,
   operands: string[],
 ): Promise<number> {
+  const files = await operandFiles(operands)
+  const others = [options.failures, options.stats, options.trace]
+  refuseInputs(context, [options.html], [...files, ...others.filter((file) => file !== undefined)])
   const report = new RunReport()
   const trace = new TraceReader()
   let stats: Record<string, unknown> | undefined
   const samples = new SampleReader()
+  const keys = new KeyRule()
   const answers: UseObject = (scanner, bytes, range) => {
+    const named = keys.find(scanner, bytes)
     const sample = samples.read(scanner, bytes, range)
     if (sample === undefined) return false
-    if (typeof sample === 'string') report.failure(sample)
-    else report.answer(sample)
+    const { failures } = report
+    if (typeof sample === 'string') {
+      failures.fail(sample, named && keys.fingerprint(bytes, named))
+      return true
+    }
+    if (named !== undefined && failures.any) failures.answer(keys.fingerprint(bytes, named))
+    report.answer(sample)
     return true
   }
   let damaged = false
@@ -45,14 +56,11 @@ export async function reportRun(
     worst = Math.max(worst, code)
     return lines.invalid
   }
-  report.invalid += await read(
-    await operandFiles(operands),
-    'no record of an answer or a failure',
-    answers,
-  )
+  // First, so that only the keys of what failed are remembered, and not those of all answers.
   if (options.failures !== undefined) {
     report.invalid += await read([options.failures], 'no record of a failure', answers)
   }
+  report.invalid += await read(files, 'no record of an answer or a failure', answers)
   if (options.stats !== undefined) {
     await read([options.stats], 'no counts of a run', (_, bytes, range) => {
       stats = parse(bytes, range) as typeof stats

@@ -2,7 +2,7 @@ import type { Context } from '../../cli/command.ts'
 import { fileKind } from '../../core/file-kind.ts'
 import { FdSink } from '../../files/fd-sink.ts'
 import { RemovedFile } from '../../files/removed-file.ts'
-import { forEachInput } from '../inputs.ts'
+import { forEachInput, operandsOrStdin, refuseInputs } from '../inputs.ts'
 import { blocksFor } from '../look-ahead.ts'
 import { writeStats } from '../stats.ts'
 import { lineChecks } from './line-checks.ts'
@@ -15,6 +15,9 @@ export async function validate(
   options: ValidateOptions,
   operands: string[],
 ): Promise<number> {
+  const { rejects: rejected, stats, schema } = options
+  const read = [...operandsOrStdin(operands), ...(schema === undefined ? [] : [schema])]
+  refuseInputs(context, [rejected, stats], read)
   const out = new FdSink(context.stdout.fd, '<stdout>')
   const rejects = options.rejects === undefined ? undefined : new RemovedFile(options.rejects)
   const checks = await lineChecks(options)

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { newFolder, run } from '../support/run.ts'
+
+const ANSWER =
+  '{"id":1,"status":"success","conversations":[{"role":"user","content":"q"},' +
+  '{"role":"assistant","content":"a"}],"finish_reason":"stop"}\n'
+const NOWHERE = ['--url', 'http://127.0.0.1:1/v1']
+
+/** Each reads own.jsonl and is told to write to it as well. */
+const COMMANDS: string[][] = [
+  ['validate-jsonl', 'own.jsonl', '--stats', 'own.jsonl'],
+  ['validate-jsonl', 'own.jsonl', '--rejects', 'own.jsonl'],
+  ['repair-truncated', 'own.jsonl', '--stats', 'own.jsonl'],
+  ['repair-truncated', '-i', 'own.jsonl', '--stats', 'own.jsonl'],
+  ['repair-truncated', '-i', '--tail', 'own.jsonl', '--stats', 'own.jsonl'],
+  ['repair-truncated', '-i', 'own.jsonl', '--removed', 'own.jsonl'],
+  ['dedupe-completed', '--completed', 'other.jsonl', 'own.jsonl', '--stats', 'own.jsonl'],
+  ['dedupe-completed', '--completed', 'own.jsonl', 'other.jsonl', '--stats', 'own.jsonl'],
+  ['dedupe-completed', '--completed', 'o*.jsonl', 'other.jsonl', '--stats', 'own.jsonl'],
+  ['extract-prompts', 'own.jsonl', '--stats', 'own.jsonl'],
+  ['extract-prompts', 'own.jsonl', '--rejects', 'own.jsonl'],
+  ['export-conversations', '--to', 'alpaca', 'own.jsonl', '--stats', 'own.jsonl'],
+  ['export-conversations', '--to', 'alpaca', '-o', 'own.jsonl', 'other.jsonl', 'own.jsonl'],
+  ['report-run', 'own.jsonl', '--html', 'own.jsonl'],
+  ['report-run', 'other.jsonl', '--failures', 'own.jsonl', '--html', 'own.jsonl'],
+  ['report-run', 'other.jsonl', '--trace', 'own.jsonl', '--html', 'own.jsonl'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--stats', 'own.jsonl'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--trace', 'own.jsonl'],
+  ['fanout-complete', ...NOWHERE, 'other.jsonl', '-o', 'own.jsonl', '--stats', 'own.jsonl'],
+  ['fanout-complete', ...NOWHERE, 'other.jsonl', '--failures', 'own.jsonl', '--stats', 'own.jsonl'],
+  [
+    'fanout-complete',
+    ...NOWHERE,
+    'other.jsonl',
+    '--completed',
+    'own.jsonl',
+    '--stats',
+    'own.jsonl',
+  ],
+]
+
+describe('a file that is read is not written to, whatever option names it', {
+  concurrency: 2,
+}, () => {
+  for (const [name, ...args] of COMMANDS) {
+    test(`${name} ${args.filter((arg) => !NOWHERE.includes(arg)).join(' ')}`, async () => {
+      const cwd = newFolder()
+      for (const file of ['own.jsonl', 'other.jsonl']) writeFileSync(join(cwd, file), ANSWER)
+      const { code, stderr, stdout } = await run(name!, args, { cwd })
+      assert.equal(readFileSync(join(cwd, 'own.jsonl'), 'utf8'), ANSWER)
+      assert.equal(code, 2)
+      assert.match(stderr, /\[(same-file|usage)\]\n$/)
+      assert.equal(stdout.length, 0)
+    })
+  }
+})
