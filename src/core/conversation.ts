@@ -1,12 +1,10 @@
 import type { ValueRange } from './field.ts'
 import type { LongStrings } from './long-strings.ts'
 import { MemberFinder } from './member-finder.ts'
+import { PlainTurns, type Role } from './plain-turn.ts'
 import { RowProblem } from './row-problem.ts'
 import { skipString } from './skip-value.ts'
 import { WordTable } from './word-table.ts'
-
-/** Who speaks, in the words of the OpenAI API. */
-export type Role = 'system' | 'user' | 'assistant' | 'tool'
 
 /** One turn of a conversation, as byte ranges. */
 export interface Turn extends ValueRange {
@@ -76,6 +74,7 @@ const OTHER = TOOL_CALLS
  */
 export class TurnReader {
   #finder = new MemberFinder(MEMBERS)
+  #plain = new PlainTurns()
   #roles = new WordTable(SPELLINGS.map(([spelling]) => spelling))
   #bytes: Buffer = Buffer.alloc(0)
   #longStrings: LongStrings | undefined
@@ -110,6 +109,15 @@ export class TurnReader {
       return textTurn({ start, end }, index % 2 === 0 ? 'user' : 'assistant')
     }
     if (bytes[start] !== 0x7b) throw new RowProblem('bad-turn', `turn ${index + 1} is no object`)
+    const plain = this.#plain
+    if (plain.read(bytes, start, this.#longStrings)) {
+      const turn = textTurn({ start: plain.contentStart, end: plain.contentEnd }, plain.role)
+      turn.start = start
+      turn.end = plain.contentEnd + 1
+      turn.sendable = plain.sendable
+      this.#goOn(turn.end)
+      return turn
+    }
     const end = this.#finder.read(bytes, start, this.#longStrings)
     this.#goOn(end)
     return this.#turn(start, end)
@@ -182,7 +190,8 @@ export class TurnReader {
 /** A turn that is a text alone. */
 export function textTurn(text: ValueRange, role: Role): Turn {
   return {
-    ...text,
+    start: text.start,
+    end: text.end,
     role,
     content: text,
     sendable: false,

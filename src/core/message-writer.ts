@@ -1,5 +1,6 @@
 import type { ByteBuilder } from './byte-builder.ts'
-import { REASONING_MEMBERS, type Role, type Turn } from './conversation.ts'
+import { REASONING_MEMBERS, type Turn } from './conversation.ts'
+import type { Role } from './plain-turn.ts'
 
 /** What becomes of reasoning: a member of its own, nothing, or a part of the content. */
 export const REASONING_MODES = ['keep', 'drop', 'inline'] as const

@@ -1,7 +1,8 @@
 import type { ByteBuilder } from './byte-builder.ts'
-import { contentLength, isEmptyContent, type Role, type Turn, TurnReader } from './conversation.ts'
+import { contentLength, isEmptyContent, type Turn, TurnReader } from './conversation.ts'
 import type { ValueRange } from './field.ts'
 import type { LongStrings } from './long-strings.ts'
+import type { Role } from './plain-turn.ts'
 import type { Prompt } from './prompt-shape.ts'
 import { RowProblem } from './row-problem.ts'
 
