@@ -10,7 +10,7 @@ interface Trial {
 }
 
 const RAMP: Trial = { factor: 2, settle: 1, measure: 4 }
-const STEADY: Trial = { factor: 1.2, settle: 5, measure: 25 }
+const STEADY: Trial = { factor: 1.35, settle: 5, measure: 25 }
 /** Once growth has gained little: with a look downwards still no swing of a fifth. */
 const PLAIN: Trial = { ...STEADY, factor: 1.08 }
 const SOON = { settle: 3, measure: 11 }

@@ -25,7 +25,7 @@ const AFTER_LOSS = 0.15
 const AFTER_DOUBT = 0.5
 /** A KV cache that was too small once is so for a while, and what did harm once may again. */
 const PRESSED_FOR = 1_800_000
-const GENTLE_FOR = 1_800_000
+const GENTLE_FOR = 7_200_000
 
 /**
  * Finds the number of open requests that fills a server and not its queue, and follows it. One for
@@ -246,7 +246,11 @@ export class PaceController {
     this.#steps.slow()
     if (shared) return
     const most = limit + (better ? AFTER_LOSS : AFTER_DOUBT) * (before - limit)
-    this.#ceiling.harmed(doubted ? most : Math.max(limit, 0.97 * before), now, doubted)
+    this.#ceiling.harmed(
+      doubted ? most : better ? Math.max(limit, 0.97 * before) : before,
+      now,
+      doubted,
+    )
     if (doubted) this.#steps.gentle(now + GENTLE_FOR)
   }
 
