@@ -4,14 +4,11 @@ import { type Look, type LookOrder, type LookResults, lookFor } from '../core/bl
 import { kernelMemory } from '../core/kernel.ts'
 import type { Input } from '../files/input.ts'
 import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
-
+import { isWorthAKernel } from './block-memory.ts'
 import type { BlockMessage } from './look-worker.ts'
 
 /** Below this a thread costs more than it saves: it takes some 30 ms to start. */
 const WORTH_A_THREAD = 128 * 1024 * 1024
-
-/** Below this memory for the kernel costs more than it saves. */
-const WORTH_A_KERNEL = 4 * 1024 * 1024
 
 /** How blocks must be read to be passed on while the next ones are looked over. */
 const PASSED_BLOCKS: BlockOptions = { kept: 2 }
@@ -40,9 +37,7 @@ export function blocksFor(
 ): BlockOptions {
   if (readSize !== undefined) return PASSED_BLOCKS
   if (isWorthAThread(input)) return SHARED_BLOCKS
-  const { stats, compression } = input
-  const isSmall = stats.isFile() && compression === undefined && stats.size < WORTH_A_KERNEL
-  return isSmall ? PASSED_BLOCKS : { ...PASSED_BLOCKS, shared: true }
+  return { ...PASSED_BLOCKS, shared: isWorthAKernel(input) }
 }
 
 /** Whether an input is large enough, and a second core there, for a second thread to help. */

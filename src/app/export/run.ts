@@ -1,7 +1,8 @@
 import type { Context } from '../../cli/command.ts'
 import { EXIT } from '../../core/tool-error.ts'
 import { OutputFile } from '../../files/output-file.ts'
-import { forEachInput, refuseInputs } from '../inputs.ts'
+import { isWorthAKernel } from '../block-memory.ts'
+import { forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
 import { ObjectLines } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
 import { writeStats } from '../stats.ts'
@@ -28,7 +29,11 @@ export async function exportConversations(
   let worst: number = EXIT.trouble
   let written = false
   try {
-    const input = { blockSize: options.readSize, outputs: [...names, options.stats] }
+    const input: InputOptions = {
+      blockSize: options.readSize,
+      blocksOf: (file) => ({ shared: isWorthAKernel(file) }),
+      outputs: [...names, options.stats],
+    }
     worst = await forEachInput(context, files, input, (file, blocks) =>
       lines.file(file.name, blocks, () => exporter.settle()),
     )

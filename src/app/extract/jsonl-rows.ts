@@ -4,7 +4,7 @@ import { FILE_SENTENCES, fileKind, isConflictMarker } from '../../core/file-kind
 import { LineJudge } from '../../core/line-judge.ts'
 import { problemText } from '../../core/problem-text.ts'
 import { ToolError } from '../../core/tool-error.ts'
-import { type LineBlock, lineBlocks } from '../../streams/line-blocks.ts'
+import { type BlockOptions, type LineBlock, lineBlocks } from '../../streams/line-blocks.ts'
 import { contentOf, RECORD_POLICY } from '../record-lines.ts'
 import type { RowHandler } from './row-handler.ts'
 
@@ -17,12 +17,12 @@ export async function jsonlRows(
   reader: ByteReader,
   file: string,
   handler: RowHandler,
-  blockSize: number | undefined,
+  reading: Pick<BlockOptions, 'blockSize' | 'shared'>,
 ): Promise<void> {
   const judge = new LineJudge(RECORD_POLICY)
   let line = 1
   const blocks = lineBlocks(reader, {
-    blockSize,
+    ...reading,
     headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
   })
   for await (const block of blocks) {

@@ -5,6 +5,7 @@ import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { PrefixedReader } from '../../files/byte-reader.ts'
 import type { Input } from '../../files/input.ts'
 import { PARQUET_MAGIC } from '../../files/parquet-file.ts'
+import { isWorthAKernel } from '../block-memory.ts'
 import { InterruptibleReader, openBlocks } from '../inputs.ts'
 import { arrayRows } from './array-rows.ts'
 import { jsonlRows } from './jsonl-rows.ts'
@@ -46,7 +47,10 @@ export async function readRows(
     if (head.subarray(0, PARQUET_MAGIC.length).equals(PARQUET_MAGIC)) {
       await parquetRows(context, parquetPath(operand, input), name, handler, options)
     } else if (firstContent(head) === 0x5b) await arrayRows(reader, name, handler)
-    else await jsonlRows(reader, name, handler, options.readSize)
+    else {
+      const { readSize: blockSize } = options
+      await jsonlRows(reader, name, handler, { blockSize, shared: isWorthAKernel(input) })
+    }
   } finally {
     await input.close()
   }

@@ -9,7 +9,8 @@ import { EXIT } from '../../core/tool-error.ts'
 import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { OutputFile } from '../../files/output-file.ts'
-import { forEachInput, refuseInputs } from '../inputs.ts'
+import { isWorthAKernel } from '../block-memory.ts'
+import { forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
 import type { ReportOptions } from './options.ts'
@@ -48,7 +49,11 @@ export async function reportRun(
   let worst: number = EXIT.ok
   const read = async (files: readonly string[], what: string, use: UseObject): Promise<number> => {
     const lines = new ObjectLines(context, { message: what, code: 'not-a-record' }, use)
-    const input = { blockSize: options.readSize, outputs: [options.html] }
+    const input: InputOptions = {
+      blockSize: options.readSize,
+      blocksOf: (file) => ({ shared: isWorthAKernel(file) }),
+      outputs: [options.html],
+    }
     const code = await forEachInput(context, files, input, (file, blocks) =>
       lines.file(file.name, blocks),
     )
