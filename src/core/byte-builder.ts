@@ -5,6 +5,8 @@ const SMALL = 160
 /** From this length on words are copied; the constants between them are shorter, and change views. */
 const WORDS = 40
 
+const ownMemory = (size: number): Buffer => Buffer.allocUnsafeSlow(size)
+
 /** Bytes put together in one growing buffer, emptied at will and never given back. */
 export class ByteBuilder {
   bytes: Buffer
@@ -12,8 +14,11 @@ export class ByteBuilder {
   #from = new WordView()
   #to = new WordView()
 
-  constructor(capacity = 64 * 1024) {
-    this.bytes = Buffer.allocUnsafeSlow(capacity)
+  #allocate: (size: number) => Buffer
+
+  constructor(capacity = 64 * 1024, allocate = ownMemory) {
+    this.#allocate = allocate
+    this.bytes = allocate(capacity)
   }
 
   /** Appends the bytes from `start` to `end`, which may lie in this builder too. */
@@ -65,7 +70,7 @@ export class ByteBuilder {
   /** Makes sure that `more` bytes fit behind `length`. */
   reserve(more: number): void {
     if (this.length + more <= this.bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.length + more))
+    const larger = this.#allocate(Math.max(this.bytes.length * 2, this.length + more))
     larger.set(this.bytes.subarray(0, this.length))
     this.bytes = larger
   }

@@ -1,22 +1,28 @@
 import { ByteBuilder } from '../core/byte-builder.ts'
+import { kernelBytes } from '../core/kernel.ts'
 import { writeAll } from './fd-sink.ts'
 
 const CAPACITY = 512 * 1024
 
+/** Memory in which the kernel can hash what is put together. */
+const memory = (size: number): Buffer => kernelBytes(size) ?? Buffer.allocUnsafeSlow(size)
+
 /** Writes what is put together in a builder, while the next bytes are put together in another. */
 export class BuilderSink {
   /** Where bytes are put together; what stays in it is written by the next flush. */
-  readonly draft = new ByteBuilder(CAPACITY)
+  readonly draft: ByteBuilder
   #fd: number
   #name: string
   /** The memory that is being written, or is free. */
-  #spare: Buffer = Buffer.allocUnsafeSlow(CAPACITY)
+  #spare: Buffer
   #writing: Promise<void> | undefined
 
   /** @param name the file's name for error messages */
   constructor(fd: number, name: string) {
     this.#fd = fd
     this.#name = name
+    this.draft = new ByteBuilder(CAPACITY, memory)
+    this.#spare = memory(CAPACITY)
   }
 
   /**

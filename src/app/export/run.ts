@@ -1,7 +1,7 @@
 import type { Context } from '../../cli/command.ts'
 import { EXIT } from '../../core/tool-error.ts'
 import { OutputFile } from '../../files/output-file.ts'
-import { isWorthAKernel } from '../block-memory.ts'
+import { blocksForOne } from '../block-memory.ts'
 import { forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
 import { ObjectLines } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
@@ -30,8 +30,7 @@ export async function exportConversations(
   let written = false
   try {
     const input: InputOptions = {
-      blockSize: options.readSize,
-      blocksOf: (file) => ({ shared: isWorthAKernel(file) }),
+      blocksOf: (file) => blocksForOne(file, options.readSize),
       outputs: [...names, options.stats],
     }
     worst = await forEachInput(context, files, input, (file, blocks) =>

@@ -17,7 +17,7 @@ export async function jsonlRows(
   reader: ByteReader,
   file: string,
   handler: RowHandler,
-  reading: Pick<BlockOptions, 'blockSize' | 'shared'>,
+  reading: BlockOptions,
 ): Promise<void> {
   const judge = new LineJudge(RECORD_POLICY)
   let line = 1

@@ -5,7 +5,7 @@ import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { PrefixedReader } from '../../files/byte-reader.ts'
 import type { Input } from '../../files/input.ts'
 import { PARQUET_MAGIC } from '../../files/parquet-file.ts'
-import { isWorthAKernel } from '../block-memory.ts'
+import { blocksForOne } from '../block-memory.ts'
 import { InterruptibleReader, openBlocks } from '../inputs.ts'
 import { arrayRows } from './array-rows.ts'
 import { jsonlRows } from './jsonl-rows.ts'
@@ -47,10 +47,7 @@ export async function readRows(
     if (head.subarray(0, PARQUET_MAGIC.length).equals(PARQUET_MAGIC)) {
       await parquetRows(context, parquetPath(operand, input), name, handler, options)
     } else if (firstContent(head) === 0x5b) await arrayRows(reader, name, handler)
-    else {
-      const { readSize: blockSize } = options
-      await jsonlRows(reader, name, handler, { blockSize, shared: isWorthAKernel(input) })
-    }
+    else await jsonlRows(reader, name, handler, blocksForOne(input, options.readSize))
   } finally {
     await input.close()
   }

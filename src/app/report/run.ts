@@ -9,7 +9,7 @@ import { EXIT } from '../../core/tool-error.ts'
 import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { OutputFile } from '../../files/output-file.ts'
-import { isWorthAKernel } from '../block-memory.ts'
+import { blocksForOne } from '../block-memory.ts'
 import { forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
@@ -50,8 +50,7 @@ export async function reportRun(
   const read = async (files: readonly string[], what: string, use: UseObject): Promise<number> => {
     const lines = new ObjectLines(context, { message: what, code: 'not-a-record' }, use)
     const input: InputOptions = {
-      blockSize: options.readSize,
-      blocksOf: (file) => ({ shared: isWorthAKernel(file) }),
+      blocksOf: (file) => blocksForOne(file, options.readSize),
       outputs: [options.html],
     }
     const code = await forEachInput(context, files, input, (file, blocks) =>
