@@ -75,7 +75,7 @@ async function parquet(
 ): Promise<void> {
   const input = workshop.files.large(workshop.scaled(250e6))
   const file = workshop.path('large.parquet')
-  const args = ['-q', '--to', 'parquet', '-o', file, input.path]
+  const args = ['-q', '--keep-duplicates', '--to', 'parquet', '-o', file, input.path]
   await workshop.seconds(workshop.binary('export-conversations', ...args))
   const python = findProgram('python3')
   const hasPyarrow =
