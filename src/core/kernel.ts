@@ -60,6 +60,11 @@ export function kernelBytes(size: number): Buffer | undefined {
   }
 }
 
+/** Memory for bytes that are put together here, which the kernel can read where there is one. */
+export function draftBytes(size: number): Buffer {
+  return kernelBytes(size) ?? Buffer.allocUnsafeSlow(size)
+}
+
 /** The memory of bytes that {@link kernelBytes} gave, for another thread to {@link attach}. */
 export function kernelMemory(bytes: Buffer): KernelMemory | undefined {
   return memories.get(bytes.buffer)

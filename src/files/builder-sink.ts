@@ -1,11 +1,8 @@
 import { ByteBuilder } from '../core/byte-builder.ts'
-import { kernelBytes } from '../core/kernel.ts'
+import { draftBytes } from '../core/kernel.ts'
 import { writeAll } from './fd-sink.ts'
 
 const CAPACITY = 512 * 1024
-
-/** Memory in which the kernel can hash what is put together. */
-const memory = (size: number): Buffer => kernelBytes(size) ?? Buffer.allocUnsafeSlow(size)
 
 /** Writes what is put together in a builder, while the next bytes are put together in another. */
 export class BuilderSink {
@@ -21,8 +18,8 @@ export class BuilderSink {
   constructor(fd: number, name: string) {
     this.#fd = fd
     this.#name = name
-    this.draft = new ByteBuilder(CAPACITY, memory)
-    this.#spare = memory(CAPACITY)
+    this.draft = new ByteBuilder(CAPACITY, draftBytes)
+    this.#spare = draftBytes(CAPACITY)
   }
 
   /**
