@@ -1,5 +1,6 @@
 import { isToken, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
+import type { LongStrings } from './long-strings.ts'
 import { MemberFinder } from './member-finder.ts'
 import { skipValue } from './skip-value.ts'
 
@@ -32,21 +33,21 @@ export class OwnAnswer {
   look(scanner: JsonScanner, bytes: Buffer): 'whole' | 'doubtful' | 'foreign' {
     this.#record.look(scanner, bytes)
     if (this.#record.has(RESPONSE!) || this.#record.has(CHOICES!)) return 'foreign'
-    return this.#isPlainlyWhole(bytes) ? 'whole' : 'doubtful'
+    return this.#isPlainlyWhole(scanner, bytes) ? 'whole' : 'doubtful'
   }
 
-  #isPlainlyWhole(bytes: Buffer): boolean {
+  #isPlainlyWhole({ longStrings }: JsonScanner, bytes: Buffer): boolean {
     const record = this.#record
     const finish = record.value(FINISH_REASON!)
     if (finish !== undefined && mayBeCut(bytes, finish)) return false
     const messages = record.value(CONVERSATIONS!)
-    if (messages !== undefined) return this.#hasContent(bytes, messages)
+    if (messages !== undefined) return this.#hasContent(bytes, messages, longStrings)
     const text = record.value(TEXT!)
     return text === undefined || isFilled(bytes, text)
   }
 
   /** Whether the last message surely has content. */
-  #hasContent(bytes: Buffer, { start }: ValueRange): boolean {
+  #hasContent(bytes: Buffer, { start }: ValueRange, longStrings: LongStrings): boolean {
     if (bytes[start] !== OPEN_BRACKET) return false
     const message = this.#message
     let isObject = false
@@ -54,7 +55,7 @@ export class OwnAnswer {
       while (bytes[at]! <= 0x20 || bytes[at] === COMMA) at++
       if (bytes[at] === CLOSE_BRACKET) break
       isObject = bytes[at] === OPEN_BRACE
-      at = isObject ? message.read(bytes, at) : skipValue(bytes, at)
+      at = isObject ? message.read(bytes, at, longStrings) : skipValue(bytes, at, longStrings)
     }
     if (!isObject) return false
     const content = message.value(CONTENT!)
