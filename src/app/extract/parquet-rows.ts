@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Context } from '../../cli/command.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { JsonScanner, PADDING } from '../../core/json-scan.ts'
+import { draftBytes } from '../../core/kernel.ts'
 import { Interrupted } from '../../core/tool-error.ts'
 import { type ParquetBatch, type ParquetDamage, ParquetFile } from '../../files/parquet-file.ts'
 import { noShape } from './no-shape.ts'
@@ -53,7 +54,7 @@ export async function parquetRows(
 class BatchRows {
   #name: string
   #handler: RowHandler
-  #json = new JsonBytes(1024 * 1024)
+  #json = new JsonBytes(1024 * 1024, draftBytes)
   #scanner = new JsonScanner()
 
   constructor(name: string, handler: RowHandler) {
