@@ -1,6 +1,7 @@
 import { isCompleted, SHORTCOMINGS, type Shortcoming, shortcomingsOf } from './completed.ts'
 import { fingerprintInto, type KeyRule } from './key.ts'
 import type { LineJudge } from './line-judge.ts'
+import { TableLook } from './table-look.ts'
 
 /**
  * The lines of a block of a file of answers, {@link ANSWER_COLUMNS} 32-bit numbers each: what
@@ -13,8 +14,6 @@ export const ANSWER_COLUMNS = 5
 const KEYED = 1
 const COMPLETED = 2
 const FIRST_SHORTCOMING = 4
-
-const FIRST_ROWS = 1024
 
 /** The record has a key. */
 export function isKeyed(told: number): boolean {
@@ -60,42 +59,19 @@ function bitOf(word: Shortcoming): number {
 }
 
 /** Looks at all lines of a block of a file of answers. */
-export class AnswerLook {
-  #judge: LineJudge
+export class AnswerLook extends TableLook {
   #rule: KeyRule
-  #rows = new Int32Array(FIRST_ROWS * ANSWER_COLUMNS)
+  #range = { start: 0, end: 0 }
 
   constructor(judge: LineJudge, rule: KeyRule) {
-    this.#judge = judge
+    super(judge, ANSWER_COLUMNS)
     this.#rule = rule
   }
 
-  /**
-   * @param bytes with a line feed at `end` and the scanner's PADDING behind it
-   * @returns undefined where a line is no record or the last one has no line feed: then the lines
-   *   have to be gone through one by one
-   */
-  look(bytes: Buffer, end: number): AnswerTable | undefined {
-    const judge = this.#judge
-    const range = { start: 0, end: 0 }
-    let rows = this.#rows
-    let row = 0
-    judge.begin(bytes, end)
-    for (let at = 0; at < end; at = judge.end + 1) {
-      if (!judge.line(at) || !judge.terminated) return undefined
-      if (row === rows.length) rows = this.#larger()
-      range.start = at
-      range.end = judge.end
-      rows[row] = lookAtAnswer(this.#rule, judge, bytes, range, rows, row + 1)
-      row += ANSWER_COLUMNS
-    }
-    return rows.slice(0, row)
-  }
-
-  #larger(): Int32Array<ArrayBuffer> {
-    const larger = new Int32Array(this.#rows.length * 2)
-    larger.set(this.#rows)
-    this.#rows = larger
-    return larger
+  protected fill(rows: Int32Array, row: number, bytes: Buffer, start: number): void {
+    const range = this.#range
+    range.start = start
+    range.end = this.judge.end
+    rows[row] = lookAtAnswer(this.#rule, this.judge, bytes, range, rows, row + 1)
   }
 }

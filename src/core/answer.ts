@@ -1,4 +1,5 @@
 import { merged, mergedParts, withoutIndices } from './delta-merge.ts'
+import { errorIn, excerpt, parseObject } from './error-body.ts'
 import { EventTemplate } from './event-template.ts'
 
 /** What a server said in reply to one request, put together from a stream or from one body. */
@@ -58,7 +59,7 @@ interface Body {
 
 /** Reads a whole, not streamed, JSON body. */
 export function answerFromBody(text: string): Answer | Flaw {
-  const body = parseObject(text)
+  const body: Body | undefined = parseObject(text)
   if (body === undefined)
     return { code: 'not-json', message: `the answer is no JSON: ${excerpt(text)}` }
   const error = errorIn(body)
@@ -117,7 +118,7 @@ export class AnswerCollector {
   }
 
   #parsed(data: string): void {
-    const body = parseObject(data)
+    const body: Body | undefined = parseObject(data)
     if (body === undefined) {
       this.flaw ??= {
         code: 'not-json',
@@ -137,7 +138,7 @@ export class AnswerCollector {
     this.#fruitless++
     const text = choice.delta?.[name] as string
     const read = (other: string): string | undefined => {
-      const parsed = parseObject(other)
+      const parsed: Body | undefined = parseObject(other)
       if (parsed === undefined || plainName(parsed) !== name) return undefined
       return (parsed.choices as Choice[])[0]?.delta?.[name] as string
     }
@@ -260,44 +261,4 @@ function plainName(body: Body): string | undefined {
 /** Whether a finished answer is one. */
 export function isFlaw(answer: Answer | Flaw): answer is Flaw {
   return 'code' in answer
-}
-
-/** The server's sentence in an error body, of vLLM's and OpenAI's form or SGLang's flat one. */
-export function errorMessage(text: string): string | undefined {
-  const body = parseObject(text)
-  const error = body && errorIn(body)
-  return error?.message
-}
-
-function errorIn(body: Body): Flaw | undefined {
-  const nested = body.error
-  if (nested !== undefined && nested !== null) {
-    const said = typeof nested === 'object' && 'message' in nested ? nested.message : nested
-    const text = typeof said === 'string' ? said : JSON.stringify(said)
-    return { code: 'in-band-error', message: `the server says: ${excerpt(text)}` }
-  }
-  if (body.object === 'error') {
-    return { code: 'in-band-error', message: `the server says: ${excerpt(String(body.message))}` }
-  }
-  return undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function parseObject(text: string): Body | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** The beginning of a text, for a message; of an HTML page its title. */
-export function excerpt(text: string): string {
-  const title = text.startsWith('<') ? /<title>([^<]+)<\/title>/i.exec(text)?.[1] : undefined
-  const line = (title === undefined ? text : `an HTML page, ${title}`).replace(/\s+/g, ' ').trim()
-  return line.length > 200 ? `${line.slice(0, 200)}…` : line
 }

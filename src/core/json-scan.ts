@@ -9,6 +9,7 @@
  * buffer, results in typed arrays.
  */
 
+import { numberEnd } from './json-number.ts'
 import { type Kernel, kernelOf } from './kernel.ts'
 import { LONG_STRING, LongStrings } from './long-strings.ts'
 
@@ -20,7 +21,6 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
-const MINUS = 0x2d
 
 /** 'true', 'alse' and 'null' as the little-endian words that DataView.getInt32 reads. */
 const TRUE = 0x65757274
@@ -339,37 +339,6 @@ export class JsonScanner {
     this.members = grown(this.members)
     return this.members
   }
-}
-
-/** The offset behind the number at `at`, or -1 where there is none. */
-function numberEnd(bytes: Uint8Array, start: number): number {
-  let at = start
-  if (bytes[at] === MINUS) at++
-  if (bytes[at] === 0x30) at++
-  else {
-    const digits = digitsEnd(bytes, at)
-    if (digits === at) return -1
-    at = digits
-  }
-  if (bytes[at] === 0x2e) {
-    const digits = digitsEnd(bytes, at + 1)
-    if (digits === at + 1) return -1
-    at = digits
-  }
-  if ((bytes[at]! | 0x20) === 0x65) {
-    at++
-    if (bytes[at] === 0x2b || bytes[at] === MINUS) at++
-    const digits = digitsEnd(bytes, at)
-    if (digits === at) return -1
-    at = digits
-  }
-  return at
-}
-
-function digitsEnd(bytes: Uint8Array, start: number): number {
-  let at = start
-  while (bytes[at]! >= 0x30 && bytes[at]! <= 0x39) at++
-  return at
 }
 
 /**

@@ -2,6 +2,7 @@ import { contentHash } from './content-hash.ts'
 import type { ValueRange } from './field.ts'
 import { fingerprintInto, type KeyRule, lineKey } from './key.ts'
 import type { LineJudge } from './line-judge.ts'
+import { TableLook } from './table-look.ts'
 
 /**
  * The records of a block, {@link KEY_COLUMNS} 32-bit numbers each: where the next line starts, the
@@ -11,45 +12,20 @@ export type KeyTable = Int32Array
 
 export const KEY_COLUMNS = 6
 
-const FIRST_ROWS = 8 * 1024
-
 /** Looks for the keys of all records of a block. */
-export class KeyLook {
-  #judge: LineJudge
+export class KeyLook extends TableLook {
   #rule: KeyRule
-  #rows = new Int32Array(FIRST_ROWS * KEY_COLUMNS)
 
   constructor(judge: LineJudge, rule: KeyRule) {
-    this.#judge = judge
+    super(judge, KEY_COLUMNS)
     this.#rule = rule
   }
 
-  /**
-   * @param bytes with a line feed at `end` and the scanner's PADDING behind it
-   * @returns undefined where a line is no record or the last one has no line feed: then the lines
-   *   have to be gone through one by one
-   */
-  look(bytes: Buffer, end: number): KeyTable | undefined {
-    const judge = this.#judge
-    let rows = this.#rows
-    let row = 0
-    judge.begin(bytes, end)
-    for (let at = 0; at < end; at = judge.end + 1) {
-      if (!judge.line(at) || !judge.terminated) return undefined
-      if (row === rows.length) rows = this.#larger()
-      rows[row] = judge.end + 1
-      writeFingerprint(judge, this.#rule, bytes, at, rows, row + 1)
-      rows[row + 5] = contentHash(bytes, at, judge.end)
-      row += KEY_COLUMNS
-    }
-    return rows.slice(0, row)
-  }
-
-  #larger(): Int32Array<ArrayBuffer> {
-    const larger = new Int32Array(this.#rows.length * 2)
-    larger.set(this.#rows)
-    this.#rows = larger
-    return larger
+  protected fill(rows: Int32Array, row: number, bytes: Buffer, start: number): void {
+    const { judge } = this
+    rows[row] = judge.end + 1
+    writeFingerprint(judge, this.#rule, bytes, start, rows, row + 1)
+    rows[row + 5] = contentHash(bytes, start, judge.end)
   }
 }
 

@@ -1,18 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import {
-  type Answer,
-  AnswerCollector,
-  answerFromBody,
-  errorMessage,
-  excerpt,
-  type Flaw,
-  isFlaw,
-} from '../core/answer.ts'
-import { FAILURES, type Failure, isRetriedStatus, networkFailure } from '../core/failure.ts'
+import { type Answer, AnswerCollector, answerFromBody, type Flaw, isFlaw } from '../core/answer.ts'
+import { FAILURES, type Failure, networkFailure } from '../core/failure.ts'
 import { formatDuration } from '../core/quantity.ts'
+import { rawFlaw } from '../core/raw-reply.ts'
 import type { ApiRequest } from '../core/request.ts'
-import { retryAfterOf, shouldRetryOf } from '../core/retry-policy.ts'
+import { statusFailure } from '../core/status-failure.ts'
 import { BodyDecoder } from './body-decoder.ts'
 import type { Connection } from './connection.ts'
 import type { Deadlines, TimeoutCode, Watched } from './deadlines.ts'
@@ -226,7 +219,10 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     }
     const body = textOf(this.#chunks)
     if (this.#request.stream && body.startsWith('data:')) return this.#unnamedStream(body)
-    if (this.#status < 200 || this.#status > 299) return this.#fail(this.#statusFailure(body))
+    if (this.#status < 200 || this.#status > 299) {
+      const date = this.#settings.date()
+      return this.#fail(statusFailure(this.#status, this.#headers, body, date))
+    }
     if (this.#raw) return this.#settleRaw(body)
     this.#settleAnswer(answerFromBody(body))
   }
@@ -261,19 +257,6 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #settleAnswer(answer: Answer | Flaw): void {
     if (isFlaw(answer)) this.#fail({ ...answer, retryable: true })
     else this.#settle({ kind: 'answer', answer, timing: this.#timing() })
-  }
-
-  #statusFailure(body: string): Failure {
-    const status = this.#status
-    const said = errorMessage(body) ?? excerpt(body)
-    const retryAfter = retryAfterOf(this.#headers, this.#settings.date())
-    return {
-      code: `http-${status}`,
-      message: `HTTP ${status}${said === '' ? '' : `: ${said}`}`,
-      retryable: shouldRetryOf(this.#headers) ?? isRetriedStatus(status),
-      httpStatus: status,
-      ...(retryAfter !== undefined && { retryAfter }),
-    }
   }
 
   #fail(failure: Failure): void {
@@ -319,20 +302,4 @@ function textOf(chunks: readonly Buffer[]): string {
   return only !== undefined && chunks.length === 1
     ? only.toString()
     : Buffer.concat(chunks).toString()
-}
-
-/** What is wrong with a body that is otherwise handed on as it came. */
-function rawFlaw(body: string, path: string): Flaw | undefined {
-  if (path.endsWith('/completions')) {
-    const answer = answerFromBody(body)
-    return isFlaw(answer) ? answer : undefined
-  }
-  const said = errorMessage(body)
-  if (said !== undefined) return { code: 'in-band-error', message: said }
-  try {
-    JSON.parse(body)
-    return undefined
-  } catch {
-    return { code: 'not-json', message: `the answer is no JSON: ${excerpt(body)}` }
-  }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answerFromBody, errorMessage, isFlaw } from '../../src/core/answer.ts'
+import { answerFromBody, isFlaw } from '../../src/core/answer.ts'
+import { errorMessage } from '../../src/core/error-body.ts'
 import { JsonScanner, PADDING } from '../../src/core/json-scan.ts'
 import { KeyRule } from '../../src/core/key.ts'
 import { addUsage, batchLine } from '../../src/core/output-record.ts'

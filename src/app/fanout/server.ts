@@ -1,5 +1,5 @@
 import type { Context } from '../../cli/command.ts'
-import { errorMessage, excerpt } from '../../core/answer.ts'
+import { errorMessage, excerpt } from '../../core/error-body.ts'
 import { withoutSecret } from '../../core/mask.ts'
 import { usageError } from '../../core/tool-error.ts'
 import { readSecret, readText } from '../../files/secret.ts'
