@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import type { Context } from '../cli/command.ts'
 import { FILE_SENTENCES, fileKind } from '../core/file-kind.ts'
 import { REPAIR_POLICY, Repairer } from '../core/repair.ts'
@@ -47,6 +48,7 @@ export async function repair(
     [options.removed, options.salvaged, options.stats],
     operandsOrStdin(operands),
   )
+  if (options.tail || (options.inPlace !== undefined && !options.check)) refuseNoFiles(operands)
   if (options.tail) {
     const { repairTails } = await import('./repair-tails.ts')
     return repairTails(context, options, operands)
@@ -90,6 +92,16 @@ function checkUsage(options: RepairOptions, operands: string[]): void {
   if (salvage && salvaged === undefined) throw usageError('--salvage needs --salvaged FILE')
   if (salvaged !== undefined && salvaged === removed) {
     throw usageError('--salvaged and --removed name the same file')
+  }
+}
+
+/** Before one is opened: a FIFO would keep us waiting for its writer. */
+function refuseNoFiles(files: readonly string[]): void {
+  for (const file of files) {
+    const stats = statSync(file, { throwIfNoEntry: false })
+    if (stats === undefined || stats.isFile() || stats.isDirectory()) continue
+    const message = 'only a regular file can be repaired in place'
+    throw new ToolError('not-a-file', message, { place: { file } })
   }
 }
 

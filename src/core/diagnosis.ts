@@ -26,6 +26,8 @@ const ENOUGH = 5
 const SAME_AGE = 0.05
 /** Silences shorter than this (ms) are no proxy's doing. */
 const SHORTEST_SILENCE = 5000
+/** The same on a kept connection: no proxy gives up sooner, and a busy client is late by seconds. */
+const SHORTEST_STALE = 45_000
 /** This share of the failures must show the cause. */
 const MOST = 0.6
 /** All requests unstarted for so long (ms): the server works for others. */
@@ -73,7 +75,9 @@ export class Diagnosis {
   failure(failure: Failure): Finding[] {
     if (failure.httpStatus === 429) this.#limited++
     if (failure.stale) this.#stale++
-    if (CUTS.has(failure.code) && (failure.silenceMs ?? 0) >= SHORTEST_SILENCE) {
+    // What was closed while it was idle is found so when it is used: no answer was cut.
+    const least = failure.stale ? SHORTEST_STALE : SHORTEST_SILENCE
+    if (CUTS.has(failure.code) && (failure.silenceMs ?? 0) >= least) {
       this.#silences.push(failure.silenceMs!)
       if (this.#silences.length > REMEMBERED) this.#silences.shift()
     }

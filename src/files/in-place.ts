@@ -14,9 +14,10 @@ import {
 } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { errnoOf, ioError, ToolError } from '../core/tool-error.ts'
+import { ioError, ToolError } from '../core/tool-error.ts'
 import { FdSink } from './fd-sink.ts'
 import type { Compression } from './input.ts'
+import { isAlive } from './process-alive.ts'
 
 /** The unchanged beginning of a file is copied in pieces of this size. */
 const COPY_SIZE = 1024 * 1024
@@ -228,15 +229,6 @@ async function removeStale(path: string): Promise<void> {
     const stats = await stat(file).catch(() => undefined)
     const idle = Date.now() - (stats?.mtimeMs ?? Date.now())
     if (idle > STALE_AFTER) await unlink(file).catch(() => {})
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return errnoOf(error) === 'EPERM'
   }
 }
 

@@ -14,6 +14,7 @@ import {
 import { hostname } from 'node:os'
 import type { Clock } from '../core/clock.ts'
 import { errnoOf, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
+import { isAlive } from './process-alive.ts'
 
 /** A holder touches its lock this often, in milliseconds. */
 const TOUCH_EVERY = 5000
@@ -214,15 +215,6 @@ function processSpace(): string {
     return `${boot} ${readlinkSync('/proc/self/ns/pid')}`
   } catch {
     return ''
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return errnoOf(error) === 'EPERM'
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   chmodSync,
@@ -233,6 +234,16 @@ describe('removed pieces', () => {
     assert.equal(result.stderr.match(/\[syntax\]/g)?.length, 20)
     assert.match(result.stderr, /10 more pieces removed/)
   })
+
+  for (const options of [['-i'], ['-i', '--tail'], ['--check', '--tail']]) {
+    test(`${options.join(' ')} of a FIFO is refused, and does not wait for its writer`, async () => {
+      const fifo = join(newFolder(), 'fifo')
+      assert.equal(spawnSync('sh', ['-c', 'mkfifo "$0"', fifo]).status, 0)
+      const result = await repair(...options, fifo)
+      assert.equal(result.code, 2)
+      assert.match(result.stderr, /fifo: only a regular file can be repaired in place/)
+    })
+  }
 
   test('a removed file that cannot be written: exit 2, the file as it was', async () => {
     const file = fileOf(WHOLE + TORN)

@@ -50,6 +50,16 @@ describe('one cause behind many failures is named once', () => {
     assert.deepEqual(told(new Diagnosis(128), [...scattered, ...quick]), [])
   })
 
+  test('kept connections that were closed meanwhile are no cuts, until the silence is a proxy’s', () => {
+    const of = (seconds: number): Partial<Failure>[] =>
+      Array.from({ length: 9 }, () => ({ stale: true, silenceMs: seconds * 1000 }))
+    const codes = (seconds: number): string[] =>
+      told(new Diagnosis(128), of(seconds)).map(({ code }) => code)
+    // A busy client with a fast clock notices seconds late.
+    assert.ok(!codes(9).includes('proxy-cut'))
+    assert.ok(codes(60).includes('proxy-cut'))
+  })
+
   test('many 429, and only many', () => {
     const limited = { code: 'http-429', httpStatus: 429 }
     assert.deepEqual(told(new Diagnosis(128), Array(5).fill(limited)), [])
