@@ -121,3 +121,35 @@ export class PrefixedReader implements ByteReader {
     return Promise.resolve(count)
   }
 }
+
+/** A reader of what can be read once more from its start, where that is still possible. */
+export interface RereadableSource extends ByteReader {
+  again(): ByteReader | undefined
+}
+
+/** Bytes of a pipe that are kept to be read again: compressed data sets of some ten thousand records. */
+const KEPT = 16 * 1024 * 1024
+
+/** Remembers what a pipe gave, up to {@link KEPT} bytes. */
+export class KeptReader implements RereadableSource {
+  #source: ByteReader
+  #kept: Buffer[] | undefined = []
+  #size = 0
+
+  constructor(source: ByteReader) {
+    this.#source = source
+  }
+
+  async read(into: Buffer, offset: number, length: number): Promise<number> {
+    const count = await this.#source.read(into, offset, length)
+    this.#size += count
+    if (this.#size > KEPT) this.#kept = undefined
+    this.#kept?.push(Buffer.from(into.subarray(offset, offset + count)))
+    return count
+  }
+
+  /** Gives the bytes so far and then the rest; undefined where they were too many. */
+  again(): ByteReader | undefined {
+    return this.#kept && new PrefixedReader(Buffer.concat(this.#kept), this.#source)
+  }
+}

@@ -4,7 +4,7 @@ import { isatty } from 'node:tty'
 import { promisify } from 'node:util'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { ioError, ToolError, usageError } from '../core/tool-error.ts'
-import { FdReader, PrefixedReader, StreamReader } from './byte-reader.ts'
+import { FdReader, KeptReader, PrefixedReader, StreamReader } from './byte-reader.ts'
 import { GzipReader } from './gzip-reader.ts'
 import { retryStale } from './stale.ts'
 import { ZstdReader } from './zstd-reader.ts'
@@ -88,6 +88,7 @@ async function openFile(path: string, whole: boolean): Promise<Input> {
       stats,
       () => closeFd(reader.fd),
       () => reader.bytesRead,
+      () => new FdReader(reader.fd, 0, limit),
     )
   } catch (error) {
     throw ioError(error, path, 'read')
@@ -121,6 +122,7 @@ async function input(
   stats: Stats,
   closeInput: () => Promise<void>,
   bytesRead: () => number = () => 0,
+  again?: () => ByteReader,
 ): Promise<Input> {
   const head = Buffer.alloc(4)
   let filled = 0
@@ -134,7 +136,7 @@ async function input(
   let closed: Promise<void> | undefined
   return {
     name,
-    reader: new NamedReader(await decompressor(compression, whole, name), name),
+    reader: new NamedReader(await decompressor(compression, whole, name, again), name),
     stats,
     compression,
     bytesRead,
@@ -158,8 +160,12 @@ function decompressor(
   compression: Compression | undefined,
   source: ByteReader,
   name: string,
+  again?: () => ByteReader,
 ): ByteReader | Promise<ByteReader> {
-  if (compression === 'gzip') return new GzipReader(source, name)
+  if (compression === 'gzip') {
+    const rereadable = again ? { read: source.read.bind(source), again } : new KeptReader(source)
+    return new GzipReader(rereadable, name)
+  }
   return compression === 'zstd' ? ZstdReader.create(source, name) : source
 }
 

@@ -331,6 +331,19 @@ describe('as a filter', () => {
     assert.ok(WHOLE.repeat(100).startsWith(result.stdout.toString()))
   })
 
+  test('gzip with other bytes behind it: every line, exit 1, from a file and a pipe', async () => {
+    const lines = WHOLE.repeat(2000)
+    const packed = Buffer.concat([gzipSync(lines), Buffer.from('<html>502 Bad Gateway</html>\n')])
+    for (const result of [
+      await repair(fileOf(packed)),
+      await run('repair-truncated', [], { input: packed }),
+    ]) {
+      assert.equal(result.code, 1)
+      assert.match(result.stderr, /no gzip follow the end of the gzip stream .*\[gzip-truncated\]/)
+      assert.equal(result.stdout.toString(), lines)
+    }
+  })
+
   test('a closed pipe ends it quietly', async () => {
     const file = fileOf(WHOLE.repeat(300_000))
     const result = await run('repair-truncated', [file], {

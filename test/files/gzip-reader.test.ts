@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import type { ByteReader } from '../../src/core/byte-reader.ts'
+import { KeptReader } from '../../src/files/byte-reader.ts'
+import { GzipReader } from '../../src/files/gzip-reader.ts'
+
+const LINES = Array.from({ length: 4000 }, (_, id) => `{"id":${id},"x":${(id * 7919) % 1e6}}\n`)
+const TEXT = Buffer.from(LINES.join(''))
+const PACKED = gzipSync(TEXT)
+
+/** Gives `bytes` in pieces of at most `size`. */
+function bytesReader(bytes: Buffer, size: number): ByteReader {
+  let at = 0
+  return {
+    read(into, offset, length) {
+      const count = bytes.copy(into, offset, at, at + Math.min(length, size))
+      at += count
+      return Promise.resolve(count)
+    },
+  }
+}
+
+/** All that can be read, and the error at its end. */
+async function everything(
+  packed: Buffer,
+  size = 65_536,
+): Promise<{ bytes: Buffer; error: string }> {
+  const source = bytesReader(packed, size)
+  const reader = new GzipReader(new KeptReader(source), 'x.gz')
+  const parts: Buffer[] = []
+  for (;;) {
+    const into = Buffer.alloc(10_000)
+    try {
+      const count = await reader.read(into, 0, into.length)
+      if (count === 0) return { bytes: Buffer.concat(parts), error: '' }
+      parts.push(into.subarray(0, count))
+    } catch (error) {
+      return { bytes: Buffer.concat(parts), error: (error as Error).message }
+    }
+  }
+}
+
+describe('gzip', () => {
+  for (const size of [1000, 65_536]) {
+    test(`whole, two members, NULs behind: read ${size} at a time`, async () => {
+      const two = Buffer.concat([PACKED, gzipSync('more\n')])
+      assert.deepEqual(await everything(PACKED, size), { bytes: TEXT, error: '' })
+      assert.deepEqual((await everything(two, size)).bytes.subarray(-5).toString(), 'more\n')
+      const padded = Buffer.concat([PACKED, Buffer.alloc(100_000)])
+      assert.deepEqual(await everything(padded, size), { bytes: TEXT, error: '' })
+    })
+
+    test(`all of it where other bytes follow: read ${size} at a time`, async () => {
+      for (const tail of ['garbage\n', '\0\0\0garbage\n', 'x'.repeat(100_000)]) {
+        const { bytes, error } = await everything(Buffer.concat([PACKED, Buffer.from(tail)]), size)
+        assert.equal(bytes.compare(TEXT), 0, `${bytes.length} of ${TEXT.length} bytes`)
+        assert.match(error, /bytes that are no gzip follow/)
+      }
+    })
+  }
+
+  test('what stands before the last piece of a cut stream', async () => {
+    const { bytes, error } = await everything(PACKED.subarray(0, 15_000))
+    assert.match(error, /ends early/)
+    assert.equal(bytes.compare(TEXT.subarray(0, bytes.length)), 0)
+  })
+
+  test('a broken byte: what stands before it, at any place', async () => {
+    for (const at of [3000, 12_000, PACKED.length - 20]) {
+      const whole = await everything(PACKED.subarray(0, at))
+      const broken = Buffer.from(PACKED)
+      broken.fill(0xff, at, at + 8)
+      const { bytes, error } = await everything(broken)
+      assert.match(error, /is damaged|ends early/)
+      // zlib holds back up to a symbol, 258 bytes at most, that the next byte would finish.
+      const known = whole.bytes.length - 258
+      assert.equal(bytes.compare(TEXT, 0, known, 0, known), 0, `${bytes.length} of ${known}`)
+    }
+  })
+
+  test('a wrong checksum: all of it, and an error', async () => {
+    const broken = Buffer.from(PACKED)
+    broken.writeUInt32LE(1, broken.length - 8)
+    const { bytes, error } = await everything(broken)
+    assert.equal(bytes.compare(TEXT), 0)
+    assert.match(error, /is damaged/)
+  })
+})
