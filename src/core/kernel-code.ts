@@ -15,6 +15,8 @@ const END_AT = 1
 const LENGTH = 2
 const LOW = 3
 const HIGH = 4
+const LOW_SUM = 5
+const HIGH_SUM = 6
 
 const MAGIC_AND_VERSION = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0]
 /** Imported, shared, with at least one page. */
@@ -23,8 +25,8 @@ const MOST_PAGES = 65_536
 const FUNCTION = [0x60]
 /** One of 32 bits, one of 128. */
 const STRING_LOCALS = [2, 1, I32, 1, V128]
-/** One of 32 bits, two of 128. */
-const HASH_LOCALS = [2, 1, I32, 2, V128]
+/** One of 32 bits, four of 128. */
+const HASH_LOCALS = [2, 1, I32, 4, V128]
 
 const LOOP = [0x03, 0x40]
 const IF = [0x04, 0x40]
@@ -49,11 +51,11 @@ const LOAD_CHUNK = loadChunk(0)
 const CHUNK_EQ = [0xfd, 0x23]
 const CHUNK_LT_U = [0xfd, 0x26]
 const CHUNK_OR = [0xfd, 0x50]
-const CHUNK_XOR = [0xfd, 0x51]
 const CHUNK_BITS = [0xfd, 0x64]
 const LANES_SPLAT = [0xfd, 0x11]
-const LANES_MUL = [0xfd, 0xb5, 0x01]
-const LANES_SHR_U = [0xfd, 0xad, 0x01]
+const LANES_ADD = [0xfd, 0xae, 0x01]
+/** A shuffle: byte 3 comes first, and behind byte 15 come the first three. */
+const TURN = [0xfd, 0x0d, ...Array.from({ length: 16 }, (_, byte) => (byte + 3) % 16)]
 
 const get = (local: number): number[] => [0x20, local]
 const set = (local: number): number[] => [0x21, local]
@@ -120,26 +122,27 @@ function hash(): number[] {
     [...get(LENGTH), ...constant(-1), ...XOR, ...LANES_SPLAT, ...set(HIGH)],
     [...get(END_AT), ...constant(32), ...SUB, ...set(END_AT)],
     LOOP,
-    mixIn(LOW, AT, 0),
-    mixIn(HIGH, AT, 16),
+    addUp(LOW, LOW_SUM, AT, 0),
+    addUp(HIGH, HIGH_SUM, AT, 16),
     [...get(AT), ...constant(32), ...ADD, ...tee(AT), ...get(END_AT), ...LE_U],
     [...IF, ...branch(1), ...END],
     END,
     // What is left lies in the last 32 bytes.
-    mixIn(LOW, END_AT, 0),
-    mixIn(HIGH, END_AT, 16),
+    addUp(LOW, LOW_SUM, END_AT, 0),
+    addUp(HIGH, HIGH_SUM, END_AT, 16),
     constant(0),
-    ...[LOW, HIGH].flatMap((chunk) => [0, 1, 2, 3].map((lane) => foldIn(chunk, lane))),
+    ...[LOW, HIGH, LOW_SUM, HIGH_SUM].flatMap((chunk) =>
+      [0, 1, 2, 3].map((lane) => foldIn(chunk, lane)),
+    ),
     END,
   ].flat()
 }
 
-/** `chunk = mix(chunk ^ the sixteen bytes)`, where mix is a product and a shift in each lane. */
-function mixIn(chunk: number, at: number, offset: number): number[] {
+/** `chunk += the sixteen bytes`, `sum = (sum + chunk)` in each lane, turned by three bytes. */
+function addUp(chunk: number, sum: number, at: number, offset: number): number[] {
   return [
-    [...get(chunk), ...get(at), ...loadChunk(offset), ...CHUNK_XOR],
-    [...constant(HASH_FACTOR), ...LANES_SPLAT, ...LANES_MUL, ...tee(chunk)],
-    [...get(chunk), ...constant(15), ...LANES_SHR_U, ...CHUNK_XOR, ...set(chunk)],
+    [...get(chunk), ...get(at), ...loadChunk(offset), ...LANES_ADD, ...tee(chunk)],
+    [...get(sum), ...LANES_ADD, ...tee(sum), ...get(sum), ...TURN, ...set(sum)],
   ].flat()
 }
 
