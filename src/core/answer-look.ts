@@ -1,4 +1,4 @@
-import { isCompleted, SHORTCOMINGS, type Shortcoming, shortcomingsOf } from './completed.ts'
+import { SHORTCOMINGS, type Shortcoming, shortcomingsOf } from './completed.ts'
 import { fingerprintInto, type KeyRule } from './key.ts'
 import type { LineJudge } from './line-judge.ts'
 import { TableLook } from './table-look.ts'
@@ -48,9 +48,10 @@ export function lookAtAnswer(
   if (key === undefined) return 0
   fingerprintInto(bytes, key, out, to)
   scanner.again(start)
-  if (!isCompleted(scanner, bytes)) return KEYED
+  const shortcomings = shortcomingsOf(scanner, bytes, start, end)
+  if (shortcomings === undefined) return KEYED
   let told = KEYED | COMPLETED
-  for (const word of shortcomingsOf(scanner, bytes, start, end)) told |= bitOf(word)
+  for (const word of shortcomings) told |= bitOf(word)
   return told
 }
 

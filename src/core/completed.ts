@@ -6,6 +6,7 @@ import { OwnAnswer } from './own-answer.ts'
 export const SHORTCOMINGS = ['length', 'content_filter', 'empty'] as const
 export type Shortcoming = (typeof SHORTCOMINGS)[number]
 
+const NONE: readonly Shortcoming[] = []
 const own = new OwnAnswer()
 
 const STATUS = Buffer.from('status')
@@ -42,22 +43,23 @@ export function isCompleted(scanner: JsonScanner, bytes: Buffer): boolean {
 }
 
 /**
- * What a completed record falls short of: answers cut by `length`, filtered, or empty. They are
- * looked for in `response.body`, in `response`, then at top level, under `choices` or in
- * fanout-complete's own form.
+ * What the record that the scanner has just read falls short of as an answer: cut by `length`,
+ * filtered, or empty. That is looked for in `response.body`, in `response`, then at top level, under
+ * `choices` or in fanout-complete's own form. Leaves the scanner elsewhere.
  *
  * @param start where the record's value begins
+ * @returns undefined where it is the trace of a failure
  */
 export function shortcomingsOf(
   scanner: JsonScanner,
   bytes: Buffer,
   start: number,
   end: number,
-): Shortcoming[] {
-  scanner.again(start)
+): readonly Shortcoming[] | undefined {
   const form = own.look(scanner, bytes)
-  if (form === 'whole') return []
-  if (form === 'foreign' && !mayFallShort(bytes.subarray(start, end))) return []
+  if (form === 'whole') return NONE
+  if (!isCompleted(scanner, bytes)) return undefined
+  if (form === 'foreign' && !mayFallShort(bytes.subarray(start, end))) return NONE
   for (const holder of holders(scanner, bytes, start)) {
     scanner.again(holder)
     const choices = findMember(scanner, bytes, CHOICES)

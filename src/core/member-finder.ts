@@ -24,6 +24,8 @@ export class MemberFinder {
   #keys: Int32Array
   #starts: Int32Array
   #ends: Int32Array
+  /** Whether a key of the object can hold an escape. */
+  #mayEscape = true
 
   constructor(names: readonly string[]) {
     this.#names = new WordTable(names)
@@ -35,8 +37,8 @@ export class MemberFinder {
 
   /** Looks at the object that the scanner has just read. */
   look(scanner: JsonScanner, bytes: Buffer): void {
-    const { members, memberCount } = scanner
-    this.#begin()
+    const { members, memberCount, suspect } = scanner
+    this.#begin(suspect)
     for (let index = 0; index < memberCount; index++) {
       const at = index * MEMBER_STRIDE
       this.#member(bytes, members[at]!, members[at + 1]!, members[at + 2]!, members[at + 3]!)
@@ -47,10 +49,11 @@ export class MemberFinder {
    * Looks at the object at `start`, which a scanner has found to be JSON.
    *
    * @param longStrings that scanner's
+   * @param mayEscape whether that scanner calls the value suspect
    * @returns the offset behind it
    */
-  read(bytes: Buffer, start: number, longStrings?: LongStrings): number {
-    this.#begin()
+  read(bytes: Buffer, start: number, longStrings?: LongStrings, mayEscape = true): number {
+    this.#begin(mayEscape)
     for (let at = start + 1; ; ) {
       while (bytes[at]! <= 0x20 || bytes[at] === COMMA) at++
       if (bytes[at] === CLOSE_BRACE) return at + 1
@@ -80,7 +83,8 @@ export class MemberFinder {
     return { start: this.#keys[wanted]!, end: this.#ends[wanted]! }
   }
 
-  #begin(): void {
+  #begin(mayEscape: boolean): void {
+    this.#mayEscape = mayEscape
     this.#round = (this.#round + 1) | 0
     this.count = 0
     this.others = 0
@@ -88,7 +92,7 @@ export class MemberFinder {
 
   #member(bytes: Buffer, key: number, keyEnd: number, value: number, end: number): void {
     this.count++
-    const wanted = this.#names.indexOf(bytes, key, keyEnd)
+    const wanted = this.#names.indexOf(bytes, key, keyEnd, this.#mayEscape)
     if (wanted < 0) {
       this.others++
       return

@@ -1,11 +1,18 @@
 import { isToken, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
-import type { LongStrings } from './long-strings.ts'
 import { MemberFinder } from './member-finder.ts'
 import { skipValue } from './skip-value.ts'
 
-const [RESPONSE, CHOICES, CONVERSATIONS, TEXT, FINISH_REASON] = [0, 1, 2, 3, 4]
-const NAMES = ['response', 'choices', 'conversations', 'text', 'finish_reason']
+const NAMES = [
+  'response',
+  'choices',
+  'conversations',
+  'text',
+  'finish_reason',
+  'status',
+  'error',
+] as const
+const [RESPONSE, CHOICES, CONVERSATIONS, TEXT, FINISH_REASON, STATUS, ERROR] = NAMES.keys()
 const [CONTENT, VALUE] = [0, 1]
 
 const QUOTE = 0x22
@@ -15,11 +22,12 @@ const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const NULL = 0x6e
+const SUCCESS = Buffer.from('"success"')
 const CUT = ['"length"', '"content_filter"'].map((token) => Buffer.from(token))
 
 /**
- * Tells of most answers in fanout-complete's own form that nothing is wrong with them, at the cost of
- * passing over their messages; completed.ts has the rule, for all forms.
+ * Tells of most records in fanout-complete's own form that they are answers with which nothing is
+ * wrong, at the cost of passing over their messages; completed.ts has the rule, for all forms.
  */
 export class OwnAnswer {
   #record = new MemberFinder(NAMES)
@@ -28,7 +36,8 @@ export class OwnAnswer {
   /**
    * Looks at the record that the scanner has just read.
    *
-   * @returns 'whole' where it surely falls short of nothing, 'foreign' for other forms
+   * @returns 'whole' where it surely is completed and falls short of nothing, 'foreign' for forms
+   *   of others
    */
   look(scanner: JsonScanner, bytes: Buffer): 'whole' | 'doubtful' | 'foreign' {
     this.#record.look(scanner, bytes)
@@ -36,18 +45,25 @@ export class OwnAnswer {
     return this.#isPlainlyWhole(scanner, bytes) ? 'whole' : 'doubtful'
   }
 
-  #isPlainlyWhole({ longStrings }: JsonScanner, bytes: Buffer): boolean {
+  #isPlainlyWhole(scanner: JsonScanner, bytes: Buffer): boolean {
     const record = this.#record
+    const status = record.value(STATUS!)
+    if (status !== undefined && !isToken(bytes, status, SUCCESS)) return false
+    if (record.has(ERROR!)) return false
     const finish = record.value(FINISH_REASON!)
     if (finish !== undefined && mayBeCut(bytes, finish)) return false
     const messages = record.value(CONVERSATIONS!)
-    if (messages !== undefined) return this.#hasContent(bytes, messages, longStrings)
+    if (messages !== undefined) return this.#hasContent(bytes, messages, scanner)
     const text = record.value(TEXT!)
     return text === undefined || isFilled(bytes, text)
   }
 
   /** Whether the last message surely has content. */
-  #hasContent(bytes: Buffer, { start }: ValueRange, longStrings: LongStrings): boolean {
+  #hasContent(
+    bytes: Buffer,
+    { start }: ValueRange,
+    { longStrings, suspect }: JsonScanner,
+  ): boolean {
     if (bytes[start] !== OPEN_BRACKET) return false
     const message = this.#message
     let isObject = false
@@ -55,7 +71,9 @@ export class OwnAnswer {
       while (bytes[at]! <= 0x20 || bytes[at] === COMMA) at++
       if (bytes[at] === CLOSE_BRACKET) break
       isObject = bytes[at] === OPEN_BRACE
-      at = isObject ? message.read(bytes, at, longStrings) : skipValue(bytes, at, longStrings)
+      at = isObject
+        ? message.read(bytes, at, longStrings, suspect)
+        : skipValue(bytes, at, longStrings)
     }
     if (!isObject) return false
     const content = message.value(CONTENT!)
@@ -67,8 +85,8 @@ export class OwnAnswer {
 
 function mayBeCut(bytes: Buffer, reason: ValueRange): boolean {
   if (bytes[reason.start] !== QUOTE) return false
-  if (CUT.some((token) => isToken(bytes, reason, token))) return true
-  return bytes.subarray(reason.start, reason.end).includes(BACKSLASH)
+  for (let at = reason.start; at < reason.end; at++) if (bytes[at] === BACKSLASH) return true
+  return CUT.some((token) => isToken(bytes, reason, token))
 }
 
 /** A string with something in it. */

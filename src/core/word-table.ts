@@ -17,8 +17,12 @@ export class WordTable {
     }
   }
 
-  /** The place of the word that the token at `start` to `end` (quotes included) spells; else -1. */
-  indexOf(bytes: Buffer, start: number, end: number): number {
+  /**
+   * The place of the word that the token at `start` to `end` (quotes included) spells; else -1.
+   *
+   * @param mayEscape whether the token can hold an escape: a scanner tells so of keys
+   */
+  indexOf(bytes: Buffer, start: number, end: number, mayEscape = true): number {
     const from = start + 1
     const length = end - start - 2
     const candidates = this.#byLength[length] ?? NONE
@@ -29,6 +33,7 @@ export class WordTable {
       while (at < length && bytes[from + at] === word[at]) at++
       if (at === length) return index
     }
+    if (!mayEscape) return -1
     // A token with an escape may spell a word that is shorter.
     for (let at = from; at < end; at++) {
       if (bytes[at] === BACKSLASH) return this.#indexOfText(stringText(bytes, start, end))
