@@ -1,11 +1,9 @@
 import { availableParallelism } from 'node:os'
-import { Worker } from 'node:worker_threads'
 import { type Look, type LookOrder, type LookResults, lookFor } from '../core/block-look.ts'
-import { kernelMemory } from '../core/kernel.ts'
 import type { Input } from '../files/input.ts'
 import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
 import { isWorthAKernel } from './block-memory.ts'
-import type { BlockMessage } from './look-worker.ts'
+import { LookThread, type PendingLook } from './look-thread.ts'
 
 /** Below this a thread costs more than it saves: it takes some 30 ms to start. */
 const WORTH_A_THREAD = 128 * 1024 * 1024
@@ -66,7 +64,7 @@ export async function* lookedOver<Kind extends LookOrder['kind']>(
   order: LookOrder & { kind: Kind },
 ): AsyncGenerator<LookedBlock<LookResults[Kind]>, void, void> {
   type Result = LookResults[Kind]
-  const thread = new LookThread<Result>(order)
+  const thread = LookThread.for<Result>(order)
   const look = lookFor(order) as Look<Result>
   const ahead: { block: LineBlock; look: PendingLook<Result> }[] = []
   let failure: { error: unknown } | undefined
@@ -82,7 +80,7 @@ export async function* lookedOver<Kind extends LookOrder['kind']>(
     for (const next of ahead) yield { block: next.block, result: await next.look.result }
     if (failure !== undefined) throw failure.error
   } finally {
-    await thread.end()
+    await thread.rest()
   }
 }
 
@@ -98,11 +96,6 @@ async function* noting(
   }
 }
 
-interface PendingLook<Result> {
-  isDone: boolean
-  result: Result | Promise<Result>
-}
-
 function done<Result>(result: Result): PendingLook<Result> {
   return { isDone: true, result }
 }
@@ -112,81 +105,4 @@ export async function* notLookedOver(
   blocks: AsyncIterable<LineBlock>,
 ): AsyncGenerator<LookedBlock<undefined>, void, void> {
   for await (const block of blocks) yield { block, result: undefined }
-}
-
-class OpenLook<Result> implements PendingLook<Result> {
-  isDone = false
-  resolve!: (result: Result) => void
-  reject!: (error: Error) => void
-  readonly result: Promise<Result>
-
-  constructor() {
-    this.result = new Promise<Result>((resolve, reject) => {
-      this.reject = reject
-      this.resolve = (result) => {
-        this.isDone = true
-        resolve(result)
-      }
-    })
-    // Its error comes when its turn does.
-    this.result.catch(() => {})
-  }
-}
-
-/** The second thread, which looks over one block after the other. */
-class LookThread<Result> {
-  /** It has started, and can be given blocks. */
-  isReady = false
-  #worker: Worker
-  #open: OpenLook<Result>[] = []
-  /** Numbers for the memories of blocks, so that the thread knows one again. */
-  #ids = new WeakMap<ArrayBufferLike, number>()
-  #nextId = 0
-
-  constructor(order: LookOrder) {
-    // This file is compiled to .js, or run as it is.
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    const file = new URL(`./look-worker${extension}`, import.meta.url)
-    this.#worker = new Worker(file, { workerData: order })
-    this.#worker.once('message', () => {
-      this.isReady = true
-      this.#worker.on('message', (result: Result) => this.#done(result))
-    })
-    this.#worker.on('error', (error) => this.#failed(error))
-  }
-
-  /** Blocks that it has not yet looked over. */
-  get given(): number {
-    return this.#open.length
-  }
-
-  look({ bytes, end }: LineBlock): PendingLook<Result> {
-    const look = new OpenLook<Result>()
-    this.#open.push(look)
-    this.#worker.postMessage(this.#message(bytes, end))
-    return look
-  }
-
-  async end(): Promise<void> {
-    await this.#worker.terminate()
-  }
-
-  #done(result: Result): void {
-    this.#open.shift()!.resolve(result)
-  }
-
-  #failed(error: Error): void {
-    this.isReady = false
-    for (const look of this.#open.splice(0)) look.reject(error)
-  }
-
-  #message(bytes: Buffer, end: number): BlockMessage {
-    const { buffer } = bytes
-    let id = this.#ids.get(buffer)
-    if (id === undefined) {
-      id = this.#nextId++
-      this.#ids.set(buffer, id)
-    }
-    return { id, memory: kernelMemory(bytes) ?? (buffer as unknown as SharedArrayBuffer), end }
-  }
 }

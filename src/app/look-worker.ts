@@ -1,31 +1,41 @@
 /** The second thread of the binaries that look over whole files: takes block after block. */
-import { parentPort, workerData } from 'node:worker_threads'
-import { type LookOrder, lookFor } from '../core/block-look.ts'
+import { parentPort } from 'node:worker_threads'
+import { type Look, type LookOrder, lookFor } from '../core/block-look.ts'
 import { attach, type KernelMemory } from '../core/kernel.ts'
 
-/** A block to look over; `id` names its memory, which comes again and again. */
+/** A block to look over, the bytes up to `end` of a memory. */
 export interface BlockMessage {
+  /** Names the memory, which comes again and again. */
   id: number
-  memory: KernelMemory | SharedArrayBuffer
   end: number
+  /** Comes with a new `id`, */
+  memory?: KernelMemory | SharedArrayBuffer
+  /** and so may another one that does not come again. */
+  forget?: number | undefined
 }
 
-/** Memories known at a time; lines that are longer than a block bring new ones. */
-const MOST_KNOWN = 12
+/** What to look for in the blocks that follow. */
+export interface OrderMessage {
+  order: LookOrder
+}
 
-const look = lookFor(workerData as LookOrder)
 const known = new Map<number, Buffer>()
+let look: Look<unknown>
 
-parentPort?.on('message', ({ id, memory, end }: BlockMessage) => {
-  let bytes = known.get(id)
-  if (bytes === undefined) {
-    bytes = Buffer.from(memory instanceof SharedArrayBuffer ? memory : attach(memory))
-    for (const oldest of known.keys()) if (known.size >= MOST_KNOWN) known.delete(oldest)
-    known.set(id, bytes)
+parentPort?.on('message', (message: OrderMessage | BlockMessage) => {
+  if ('order' in message) look = lookFor(message.order)
+  else lookAt(message)
+})
+
+function lookAt({ id, end, memory, forget }: BlockMessage): void {
+  if (forget !== undefined) known.delete(forget)
+  if (memory !== undefined) {
+    known.set(id, Buffer.from(memory instanceof SharedArrayBuffer ? memory : attach(memory)))
   }
+  const bytes = known.get(id)!
   const result = look(bytes, end)
   const moved = ArrayBuffer.isView(result) ? [result.buffer as ArrayBuffer] : []
   parentPort?.postMessage(result, moved)
-})
+}
 
 parentPort?.postMessage('ready')

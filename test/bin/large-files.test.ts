@@ -82,4 +82,18 @@ async function dedupesAlike(folder: string): Promise<void> {
   assert.equal(results[0]!.code, 1)
   assert.match(results[0]!.stderr, /large\.jsonl:60001: the key '59999' stands here for another/)
   assert.match(results[0]!.stderr, /repeat a key and were not passed on/)
+  await dedupesAfterAnswers(folder)
+}
+
+/** The second thread looks for answers first, then for keys. */
+async function dedupesAfterAnswers(folder: string): Promise<void> {
+  writeFileSync(join(folder, 'more.jsonl'), '{"id":"new","text":"a"}\n')
+  const files = ['--completed', 'large.jsonl', 'large.jsonl', 'more.jsonl', 'large.jsonl']
+  const [threaded, plain] = await Promise.all(
+    [[], ['--read-size', '262144']].map((args) =>
+      run('dedupe-completed', [...args, ...files], { cwd: folder }),
+    ),
+  )
+  assert.equal(threaded!.stdout.toString(), '{"id":"new","text":"a"}\n')
+  assert.deepEqual(threaded, plain)
 }
