@@ -122,9 +122,10 @@ export class PrefixedReader implements ByteReader {
   }
 }
 
-/** A reader of what can be read once more from its start, where that is still possible. */
+/** A reader of what can be read once more. */
 export interface RereadableSource extends ByteReader {
-  again(): ByteReader | undefined
+  /** Reads from an offset on that was read before; undefined where that is no longer possible. */
+  again(offset: number): ByteReader | undefined
 }
 
 /** Bytes of a pipe that are kept to be read again: compressed data sets of some ten thousand records. */
@@ -133,23 +134,42 @@ const KEPT = 16 * 1024 * 1024
 /** Remembers what a pipe gave, up to {@link KEPT} bytes. */
 export class KeptReader implements RereadableSource {
   #source: ByteReader
-  #kept: Buffer[] | undefined = []
+  #kept: { bytes: Buffer; start: number }[] = []
   #size = 0
+  #at = 0
 
   constructor(source: ByteReader) {
     this.#source = source
   }
 
   async read(into: Buffer, offset: number, length: number): Promise<number> {
-    const count = await this.#source.read(into, offset, length)
-    this.#size += count
-    if (this.#size > KEPT) this.#kept = undefined
-    this.#kept?.push(Buffer.from(into.subarray(offset, offset + count)))
+    const count = await this.#readAt(this.#at, into, offset, length)
+    this.#at += count
     return count
   }
 
-  /** Gives the bytes so far and then the rest; undefined where they were too many. */
-  again(): ByteReader | undefined {
-    return this.#kept && new PrefixedReader(Buffer.concat(this.#kept), this.#source)
+  again(from: number): ByteReader | undefined {
+    if (this.#size > KEPT) return undefined
+    let at = from
+    return {
+      read: async (into, offset, length) => {
+        const count = await this.#readAt(at, into, offset, length)
+        at += count
+        return count
+      },
+    }
+  }
+
+  async #readAt(at: number, into: Buffer, offset: number, length: number): Promise<number> {
+    const kept = at < this.#size && this.#kept.findLast(({ start }) => start <= at)
+    if (kept) return kept.bytes.copy(into, offset, at - kept.start, at - kept.start + length)
+    const count = await this.#source.read(into, offset, length)
+    if (this.#size > KEPT && at === this.#at) this.#kept = []
+    else if (count > 0) {
+      const bytes = Buffer.from(into.subarray(offset, offset + count))
+      this.#kept.push({ bytes, start: this.#size })
+    }
+    this.#size += count
+    return count
   }
 }

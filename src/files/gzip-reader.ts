@@ -1,21 +1,23 @@
-import { createGunzip, type Gunzip } from 'node:zlib'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { ToolError } from '../core/tool-error.ts'
 import type { RereadableSource } from './byte-reader.ts'
+import { GzipDamage, GzipMember } from './gzip-member.ts'
+import { Pieces } from './gzip-pieces.ts'
 
-/** Compressed bytes are fed to zlib in pieces of this size. */
-const PIECE = 64 * 1024
+/** So many compressed bytes that can be decompressed are no chance. */
+const TRIAL = 64 * 1024
+
+/** Of compressed bytes one in 2^27 looks like a header: more are made so. */
+const MOST_TRIALS = 1000
 
 /**
- * Decompresses gzip, also several members one after the other. Everything that can be decompressed
- * is given before an error is thrown. zlib's streams drop the output of the piece they fail at: the
- * source is then read again from its start, and that piece is fed byte by byte (about a second).
+ * Decompresses gzip, also several members one after the other, as killed and restarted writers append
+ * them. Everything that can be decompressed is given before an error is thrown: what stands before
+ * the damage up to its byte, for which a broken member is read again, and the members behind it.
  */
 export class GzipReader implements ByteReader {
-  #source: RereadableSource
-  #name: string
-  #inflation: Inflation
-  #again = false
+  #chunks: AsyncGenerator<Buffer, void, void>
+  #chunk: Buffer = Buffer.alloc(0)
 
   /**
    * @param name the file's name, for the error
@@ -23,146 +25,135 @@ export class GzipReader implements ByteReader {
    *   bytes that are no gzip
    */
   constructor(source: RereadableSource, name: string) {
-    this.#source = source
-    this.#name = name
-    this.#inflation = new Inflation(source, Number.POSITIVE_INFINITY)
+    this.#chunks = new Rescue(source).chunks(name)
   }
 
   async read(into: Buffer, offset: number, length: number): Promise<number> {
-    try {
-      return await this.#inflation.read(into, offset, length)
-    } catch (error) {
-      if (!isDamage(error)) throw error
-      const source = this.#again || error.code === 'Z_BUF_ERROR' ? undefined : this.#source.again()
-      if (source === undefined) throw this.#broken(error)
-      this.#again = true
-      await this.#replay(source)
-      return this.read(into, offset, length)
+    if (this.#chunk.length === 0) {
+      const next = await this.#chunks.next()
+      if (next.done) return 0
+      this.#chunk = next.value
     }
-  }
-
-  /** Brings a second inflation to where the first one failed. */
-  async #replay(source: ByteReader): Promise<void> {
-    const { before, given } = this.#inflation
-    this.#inflation = new Inflation(source, before)
-    const scratch = Buffer.allocUnsafe(PIECE)
-    while (this.#inflation.given < given) {
-      const left = given - this.#inflation.given
-      if ((await this.#inflation.read(scratch, 0, Math.min(left, PIECE))) === 0) return
-    }
-  }
-
-  #broken(error: ZlibError): ToolError {
-    const what = WHAT[error.code === 'Z_BUF_ERROR' ? error.code : error.message]
-    return new ToolError('gzip-truncated', what ?? 'the gzip stream is damaged', {
-      exitCode: 1,
-      place: { file: this.#name },
-    })
-  }
-}
-
-type ZlibError = Error & { code: string }
-
-const AFTER_THE_END = 'incorrect header check'
-
-const WHAT: Record<string, string> = {
-  Z_BUF_ERROR: 'the gzip stream ends early',
-  [AFTER_THE_END]: 'bytes that are no gzip follow the end of the gzip stream',
-}
-
-function isDamage(error: unknown): error is ZlibError {
-  return error instanceof Error && String((error as { code?: unknown }).code).startsWith('Z_')
-}
-
-/** One pass of zlib over a source: pieces up to `steady` compressed bytes, single bytes behind. */
-class Inflation implements ByteReader {
-  /** Compressed bytes that were fed before the piece that zlib has now. */
-  before = 0
-  /** Bytes given so far. */
-  given = 0
-  #source: ByteReader
-  #steady: number
-  #gunzip: Gunzip = createGunzip()
-  #piece: Buffer = Buffer.alloc(0)
-  #chunk: Buffer | null = null
-  #at = 0
-  /** A piece is with zlib: the next one waits, or fast compression would pile pieces up. */
-  #writing = false
-  /** The end is told to zlib when all output has been taken: it drops what it holds when it fails. */
-  #exhausted = false
-  #ended = false
-  #error: Error | undefined
-  #wake: (() => void) | undefined
-
-  constructor(source: ByteReader, steady: number) {
-    this.#source = source
-    this.#steady = steady
-    this.#gunzip.on('readable', () => this.#wake?.())
-    this.#gunzip.on('error', (error) => {
-      this.#error = error
-      this.#wake?.()
-    })
-    this.#gunzip.on('end', () => {
-      this.#ended = true
-      this.#wake?.()
-    })
-  }
-
-  async read(into: Buffer, offset: number, length: number): Promise<number> {
-    while (this.#chunk === null) {
-      this.#chunk = this.#gunzip.read() as Buffer | null
-      this.#at = 0
-      if (this.#chunk !== null) break
-      if (this.#error) throw this.#error
-      if (this.#ended) return this.#padding()
-      if (!this.#writing && !this.#exhausted && this.#unread().length === 0) await this.#feed()
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    const count = this.#chunk.copy(into, offset, this.#at, this.#at + length)
-    this.#at += count
-    this.given += count
-    if (this.#at === this.#chunk.length) this.#chunk = null
+    const count = this.#chunk.copy(into, offset, 0, length)
+    this.#chunk = this.#chunk.subarray(count)
     return count
   }
+}
 
-  async #feed(): Promise<void> {
-    this.before += this.#piece.length
-    this.#piece = await this.#next()
-    const done = (): void => {
-      this.#writing = false
-      this.#wake?.()
+/** Where a member failed. */
+interface FailedMember {
+  start: number
+  /** Where the piece begins in which the damage was met. */
+  before: number
+  given: number
+}
+
+/** How a member was read: undefined where all of it was given. */
+type Outcome = 'end' | 'foreign' | FailedMember | undefined
+
+/** Reads all members, and goes on behind damage. */
+class Rescue {
+  #source: RereadableSource
+  /** The first damage met, as the message says it. */
+  #damage: string | undefined
+  #trials = 0
+
+  constructor(source: RereadableSource) {
+    this.#source = source
+  }
+
+  async *chunks(name: string): AsyncGenerator<Buffer, void, void> {
+    let pieces: Pieces | undefined = new Pieces(this.#source)
+    while (pieces !== undefined) {
+      const start: number = pieces.offset
+      const outcome: Outcome = yield* this.#member(pieces)
+      if (outcome === 'end') break
+      if (outcome === 'foreign') pieces = await this.#memberFrom(start)
+      else if (outcome !== undefined) pieces = await this.#memberFrom(yield* this.#again(outcome))
     }
-    this.#writing = true
-    if (this.#piece.length > 0) {
-      this.#gunzip.write(this.#piece, done)
-    } else {
-      this.#exhausted = true
-      this.#gunzip.end(done)
+    if (this.#damage === undefined) return
+    throw new ToolError('gzip-truncated', this.#damage, { exitCode: 1, place: { file: name } })
+  }
+
+  /** Gives what the next member holds; returns how it failed, where it did. */
+  async *#member(pieces: Pieces): AsyncGenerator<Buffer, Outcome, void> {
+    const start = pieces.offset
+    const isMember = (offset: number): Promise<boolean> => this.#isMember(offset)
+    let member: GzipMember | undefined
+    try {
+      member = await GzipMember.open(pieces, { isMember })
+      if (member === undefined) return await this.#behindMembers(pieces)
+      for (let chunk = await member.next(); chunk; chunk = await member.next()) yield chunk
+      return undefined
+    } catch (error) {
+      if (!(error instanceof GzipDamage)) throw error
+      this.#damage ??= `the gzip stream ${error.message}`
+      if (member === undefined || error.isCut || error.complete) return undefined
+      return { start, before: member.before, given: member.given }
     }
   }
 
-  async #next(): Promise<Buffer> {
-    const length = Math.max(1, Math.min(PIECE, this.#steady - this.before))
-    const piece = Buffer.allocUnsafe(length)
-    return piece.subarray(0, await this.#source.read(piece, 0, length))
+  /** Tells what follows the last member: NULs fill a tape, and are no damage. */
+  async #behindMembers(pieces: Pieces): Promise<'end' | 'foreign'> {
+    const isFirst = pieces.offset === 0
+    for (;;) {
+      const piece = await pieces.next()
+      if (piece.length === 0) return 'end'
+      if (piece.every((byte) => byte === 0)) continue
+      this.#damage ??= isFirst
+        ? 'the gzip stream is damaged'
+        : 'bytes that are no gzip follow the end of the gzip stream'
+      return 'foreign'
+    }
   }
 
-  /** What zlib left of the piece: it has come to an end then. */
-  #unread(): Buffer {
-    return this.#piece.subarray(this.#gunzip.bytesWritten - this.before)
-  }
-
-  /** zlib stops at a NUL behind a member, as tapes are padded: only NULs may follow. */
-  async #padding(): Promise<number> {
-    let rest = this.#unread()
-    do {
-      if (rest.some((byte) => byte !== 0)) {
-        throw Object.assign(new Error(AFTER_THE_END), { code: 'Z_DATA_ERROR' })
+  /** Reads a failed member again; gives what it gave not before, and returns where it fails. */
+  async *#again({ start, before, given }: FailedMember): AsyncGenerator<Buffer, number, void> {
+    const pieces = this.#piecesFrom(start)
+    if (pieces === undefined) return start
+    const member = await GzipMember.open(pieces, { steady: before })
+    try {
+      for (let known = 0; ; ) {
+        const chunk = await member?.next()
+        if (chunk === undefined) return pieces.offset
+        if (known + chunk.length > given) yield chunk.subarray(Math.max(0, given - known))
+        known += chunk.length
       }
-      rest = this.#exhausted ? Buffer.alloc(0) : await this.#next()
-    } while (rest.length > 0)
-    return 0
+    } catch (error) {
+      if (!(error instanceof GzipDamage)) throw error
+      return pieces.offset
+    }
+  }
+
+  /** The first member that begins from there on; undefined where none does. */
+  async #memberFrom(offset: number): Promise<Pieces | undefined> {
+    const pieces = this.#piecesFrom(offset)
+    if (pieces === undefined) return undefined
+    do {
+      if ((await pieces.areAtHeader()) && (await this.#isMember(pieces.offset))) return pieces
+    } while ((await pieces.next()).length > 0)
+    return undefined
+  }
+
+  /** Whether what begins there can be decompressed to its end, or for a while. */
+  async #isMember(offset: number): Promise<boolean> {
+    const pieces = ++this.#trials > MOST_TRIALS ? undefined : this.#piecesFrom(offset)
+    if (pieces === undefined) return false
+    let member: GzipMember | undefined
+    try {
+      member = await GzipMember.open(pieces)
+      while (pieces.offset < offset + TRIAL) if ((await member?.next()) === undefined) break
+      return member !== undefined
+    } catch (error) {
+      if (!(error instanceof GzipDamage)) throw error
+      return error.isCut && !error.complete
+    } finally {
+      member?.close()
+    }
+  }
+
+  #piecesFrom(offset: number): Pieces | undefined {
+    const source = this.#source.again(offset)
+    return source && new Pieces(source, offset)
   }
 }

@@ -88,7 +88,7 @@ async function openFile(path: string, whole: boolean): Promise<Input> {
       stats,
       () => closeFd(reader.fd),
       () => reader.bytesRead,
-      () => new FdReader(reader.fd, 0, limit),
+      (offset) => new FdReader(reader.fd, offset, limit - offset),
     )
   } catch (error) {
     throw ioError(error, path, 'read')
@@ -122,7 +122,7 @@ async function input(
   stats: Stats,
   closeInput: () => Promise<void>,
   bytesRead: () => number = () => 0,
-  again?: () => ByteReader,
+  again?: (offset: number) => ByteReader,
 ): Promise<Input> {
   const head = Buffer.alloc(4)
   let filled = 0
@@ -160,7 +160,7 @@ function decompressor(
   compression: Compression | undefined,
   source: ByteReader,
   name: string,
-  again?: () => ByteReader,
+  again?: (offset: number) => ByteReader,
 ): ByteReader | Promise<ByteReader> {
   if (compression === 'gzip') {
     const rereadable = again ? { read: source.read.bind(source), again } : new KeptReader(source)

@@ -344,6 +344,20 @@ describe('as a filter', () => {
     }
   })
 
+  test('a gzip writer killed and restarted: both of its members, exit 1', async () => {
+    const [first, second] = ['a', 'b'].map((name) =>
+      Array.from({ length: 3000 }, (_, id) => `{"id":"${name}${id}","x":${id * 7919}}\n`).join(''),
+    )
+    const cut = gzipSync(first!).subarray(0, 9000)
+    const result = await repair(fileOf(Buffer.concat([cut, gzipSync(second!)])))
+    assert.equal(result.code, 1)
+    assert.match(result.stderr, /1 piece \(\d+ bytes\) removed, 1 line split/)
+    const records = result.stdout.toString()
+    assert.ok(records.endsWith(second!))
+    const before = records.slice(0, -second!.length)
+    assert.ok(before.length > 20_000 && first!.startsWith(before))
+  })
+
   test('a closed pipe ends it quietly', async () => {
     const file = fileOf(WHOLE.repeat(300_000))
     const result = await run('repair-truncated', [file], {

@@ -41,6 +41,25 @@ async function everything(
   }
 }
 
+/** Three members, the middle one damaged: what the others hold is given, byte for byte. */
+async function savesTheOthers(damage: (member: Buffer) => Buffer, error: RegExp): Promise<void> {
+  const texts = [0, 1, 2].map((member) =>
+    LINES.map((line) => line.replace('x', `${member}`)).join(''),
+  )
+  const [first, second, third] = texts.map((text) => gzipSync(text))
+  for (const size of [1000, 65_536]) {
+    const packed = Buffer.concat([first!, damage(second!), third!])
+    const result = await everything(packed, size)
+    assert.match(result.error, error)
+    const text = result.bytes.toString()
+    assert.ok(text.startsWith(texts[0]!), 'the first member is there')
+    assert.ok(text.endsWith(texts[2]!), 'the last member is there')
+    const between = text.slice(texts[0]!.length, -texts[2]!.length)
+    // A broken byte may change much before it is noticed, but only behind it.
+    assert.ok(texts[1]!.startsWith(between.slice(0, 10_000)), 'what stands before the damage')
+  }
+}
+
 describe('gzip', () => {
   for (const size of [1000, 65_536]) {
     test(`whole, two members, NULs behind: read ${size} at a time`, async () => {
@@ -84,6 +103,34 @@ describe('gzip', () => {
     broken.writeUInt32LE(1, broken.length - 8)
     const { bytes, error } = await everything(broken)
     assert.equal(bytes.compare(TEXT), 0)
+    assert.match(error, /is damaged/)
+  })
+
+  test('members behind a cut one, as a killed and restarted writer appends them', () =>
+    savesTheOthers((member) => member.subarray(0, 10_000), /ends early|is damaged/))
+
+  test('members behind a broken one', () =>
+    savesTheOthers((member) => member.fill(0xff, 12_000, 12_100), /is damaged/))
+
+  test('members behind a wrong checksum', () =>
+    savesTheOthers((member) => member.fill(0, member.length - 8, member.length), /is damaged/))
+
+  test('members behind a hole', () =>
+    savesTheOthers(
+      (member) => Buffer.concat([member.subarray(0, 12_000), Buffer.alloc(70_000)]),
+      /ends early|is damaged/,
+    ))
+
+  test('members behind NULs and other bytes', () =>
+    savesTheOthers(
+      (member) => Buffer.concat([member, Buffer.alloc(100_000), Buffer.from('garbage')]),
+      /no gzip follow/,
+    ))
+
+  test('nothing but headers, many of them, ends', async () => {
+    const header = PACKED.subarray(0, 10)
+    const { bytes, error } = await everything(Buffer.concat(Array(100_000).fill(header)))
+    assert.equal(bytes.length, 0)
     assert.match(error, /is damaged/)
   })
 })
