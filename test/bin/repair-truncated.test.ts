@@ -211,6 +211,27 @@ describe('glue', () => {
     assert.equal(other.text, inArray + inArray)
   })
 
+  const unattested: [string, string, string][] = [
+    ['empty arrays', '{"id":1,"c":[]}\n', '{"id":3,"c":[{"id":4,"c":[]}\n'],
+    ['empty arrays, a second element', '{"id":1,"c":[]}\n', '{"id":3,"c":[{},{"id":4,"c":[]}\n'],
+    ['null above it', '{"id":1,"p":null}\n', '{"id":3,"p":[{"id":4,"p":null}\n'],
+    ['text above it', '{"id":1,"p":"s"}\n', '{"id":3,"p":{"b":{"id":4,"p":"s"}\n'],
+    ['another key', '{"id":1,"p":{"a":1}}\n', '{"id":3,"p":{"b":{"id":4,"p":{}}\n'],
+  ]
+  for (const [name, near, torn] of unattested) {
+    test(`a place where no record has a value is no evidence: ${name}`, async () => {
+      const result = await repairText(near + torn + near)
+      assert.equal(result.text, near + near)
+      assert.equal(result.code, 1)
+    })
+  }
+
+  test('in an array, where a record has numbers', async () => {
+    const near = '{"id":1,"c":[]}\n{"id":2,"c":[7]}\n'
+    const result = await repairText(`${near}{"id":3,"c":[{"id":4,"c":[]}\n`)
+    assert.equal(result.text, `${near}{"id":4,"c":[]}\n`)
+  })
+
   test('only the last eight records are near', async () => {
     const other = (n: number): string => '{"x":1}\n'.repeat(n)
     const glued = '{"id":3,"t":"x{"id":4,"t":"d"}\n'
