@@ -179,6 +179,24 @@ describe('glue', () => {
     })
   }
 
+  const between: [string, string, string[]][] = [
+    ['half a record', '{"id":5,"t":"y', ['{"id":3,"t":"x', '{"id":5,"t":"y']],
+    ['half a key', '{"i', ['{"id":3,"t":"x', '{"i']],
+    ['a brace in a string', '{"id":5,"t":"}{', ['{"id":3,"t":"x', '{"id":5,"t":"}{']],
+    ['NULs and half a record', '\0\0{"id":5\0', ['{"id":3,"t":"x', '{"id":5']],
+  ]
+  for (const [name, tail, removed] of between) {
+    test(`between a torn one and ${name}`, async () => {
+      const file = fileOf(`${WHOLE}{"id":3,"t":"x{"id":4,"t":"d"}${tail}`)
+      const inTail = await repair('--tail', '-i', file)
+      assert.equal(inTail.code, 1)
+      const result = await repair('-i', file)
+      assert.equal(read(file), `${WHOLE}{"id":4,"t":"d"}\n`)
+      assert.equal(result.code, 1)
+      assert.deepEqual(pieceTexts(`${file}.removed.jsonl`), removed)
+    })
+  }
+
   const whole: [string, string][] = [
     ['no whole key', '{"i{"id":4,"t":"d"}\n'],
     ['other keys', '{"id":3,"t":"x{"id":4,"u":"d"}\n'],
