@@ -1,4 +1,5 @@
 import { fstatSync, type Stats, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Context } from '../cli/command.ts'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { EXIT, Interrupted, ToolError } from '../core/tool-error.ts'
@@ -127,6 +128,35 @@ export function refuseInputs(
         place: { file },
       })
     }
+  }
+}
+
+/**
+ * Refuses two outputs that are one file: one would overwrite what the other has written.
+ *
+ * @param stdout whether standard output is written to
+ * @throws ToolError `same-file`
+ */
+export function refuseSameOutputs(
+  context: Context,
+  outputs: readonly (string | undefined)[],
+  stdout: boolean,
+): void {
+  const seen: Stats[] = stdout ? [fstatSync(context.stdout.fd)] : []
+  const names = new Set<string>()
+  for (const file of outputs) {
+    if (file === undefined || file === '-') continue
+    const own = statSync(file, { throwIfNoEntry: false })
+    // Devices and pipes take what several write.
+    if (own !== undefined && !own.isFile()) continue
+    const met = own !== undefined && seen.some((stats) => isSameFile(stats, own))
+    if (met || names.has(resolve(file))) {
+      throw new ToolError('same-file', 'two outputs are the same file: name another one', {
+        place: { file },
+      })
+    }
+    if (own !== undefined) seen.push(own)
+    names.add(resolve(file))
   }
 }
 

@@ -10,7 +10,13 @@ import type { Input } from '../files/input.ts'
 import type { FileLock } from '../files/lock.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
-import { forEachInput, isSameFile, operandsOrStdin, refuseInputs } from './inputs.ts'
+import {
+  forEachInput,
+  isSameFile,
+  operandsOrStdin,
+  refuseInputs,
+  refuseSameOutputs,
+} from './inputs.ts'
 import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import {
   CheckDestination,
@@ -43,10 +49,12 @@ export async function repair(
   operands: string[],
 ): Promise<number> {
   checkUsage(options, operands)
-  refuseInputs(
+  const outputs = [options.removed, options.salvaged, options.stats]
+  refuseInputs(context, outputs, operandsOrStdin(operands))
+  refuseSameOutputs(
     context,
-    [options.removed, options.salvaged, options.stats],
-    operandsOrStdin(operands),
+    outputs,
+    options.inPlace === undefined && !options.check && !options.tail,
   )
   if (options.tail || (options.inPlace !== undefined && !options.check)) refuseNoFiles(operands)
   if (options.tail) {
@@ -62,7 +70,7 @@ export async function repair(
         blockSize: options.readSize,
         headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
         blocksOf: (input) => blocksFor(input, options.readSize),
-        outputs: [options.removed, options.salvaged, options.stats],
+        outputs,
         whole: options.inPlace !== undefined,
       },
       (input, blocks) => run.file(input, blocks),

@@ -13,6 +13,9 @@ const OPEN_BRACKET = 0x5b
 
 const scanner = new JsonScanner()
 
+/** What stands at a place of a record: an object or null, only other values, or nothing. */
+export type PlaceLook = 'object' | 'other' | 'none'
+
 /** A valid record of the file; its keys are computed when they are asked for. */
 export class NearRecord {
   /** The record, with what the scanner needs behind it; undefined for one that is too long. */
@@ -34,9 +37,9 @@ export class NearRecord {
     return this.#keys
   }
 
-  /** Whether it has an object or null at a place; a record that is too long may have one anywhere. */
-  mayHoldObjectAt(path: readonly Step[]): boolean {
-    return this.#bytes === undefined || holdsObjectAt(this.#bytes, path)
+  /** What it has at a place; a record that is too long may have an object anywhere. */
+  lookAt(path: readonly Step[]): PlaceLook {
+    return this.#bytes === undefined ? 'object' : lookAt(this.#bytes, path)
   }
 }
 
@@ -108,16 +111,20 @@ export function objectKeys(bytes: Buffer, start: number): string[] {
 }
 
 /**
- * Whether an object or null stands at the end of `path`, in any element of the arrays on the way.
+ * What stands at the end of `path`, in all elements of the arrays on the way: one object decides.
  * One pass without recursion, whatever the depth: what is off the path is skipped.
  */
-function holdsObjectAt(bytes: Buffer, path: readonly Step[]): boolean {
+function lookAt(bytes: Buffer, path: readonly Step[]): PlaceLook {
   scanner.use(bytes)
   let depth = 0
+  let look: PlaceLook = 'none'
   let at = skipBlank(bytes, 0)
   for (;;) {
     const byte = bytes[at]!
-    if (depth === path.length && (byte === OPEN_BRACE || byte === 0x6e)) return true
+    if (depth === path.length) {
+      if (byte === OPEN_BRACE || byte === 0x6e) return 'object'
+      look = 'other'
+    }
     const opens = path[depth] === null ? OPEN_BRACKET : OPEN_BRACE
     if (depth < path.length && byte === opens) {
       depth++
@@ -127,7 +134,7 @@ function holdsObjectAt(bytes: Buffer, path: readonly Step[]): boolean {
     }
     // Goes on to the next value that lies on the path.
     for (;;) {
-      if (depth === 0) return false
+      if (depth === 0) return look
       at = skipBlank(bytes, at)
       if (bytes[at] === 0x2c) {
         at++

@@ -64,9 +64,14 @@ function isBeginningOfOne(torn: TornObject, alike: readonly NearRecord[]): boole
   )
 }
 
-/** Whether the object behind the tear could be a value of the torn one. */
+/**
+ * Whether the object behind the tear could be a value of the torn one: a near record has an object
+ * or null there, or none has anything there, as where all arrays of a tree's leaves are empty.
+ */
 function mayBeNested({ valuePath }: TornObject, near: readonly NearRecord[]): boolean {
-  return valuePath !== undefined && near.some((record) => record.mayHoldObjectAt(valuePath))
+  if (valuePath === undefined) return false
+  const looks = near.map((record) => record.lookAt(valuePath))
+  return looks.includes('object') || !looks.includes('other')
 }
 
 function sameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -3,6 +3,7 @@ import { hasBom } from './file-kind.ts'
 import { beforeFraming, beforeNuls, findGlue } from './glue.ts'
 import type { NearRecord } from './glue-near.ts'
 import { JsonScanner } from './json-scan.ts'
+import { readTorn } from './repair-torn.ts'
 
 /** What can be made of a line that is not clean; offsets in the buffer. */
 export interface LineParts {
@@ -14,7 +15,12 @@ export interface LineParts {
   torn: { start: number; end: number } | undefined
   /** The torn part has records behind it, split off on evidence. */
   glued: boolean
+  /** A second torn part, behind the last record of a line without a line feed. */
+  tail?: { start: number; end: number }
 }
+
+/** So many places are tried for the beginning of a torn tail behind glued records. */
+const TAILS_TRIED = 16
 
 /** Takes lines apart that the judge finds fault with, one at a time. */
 export class LineSplitter {
@@ -50,10 +56,33 @@ export class LineSplitter {
     if (objects.length === 0 && this.#isValue(bytes, first, last, bytes[first - 1] === 0, open)) {
       return whole([first, stop])
     }
+    const glued = this.#glue(bytes, rest, stop, objects, near)
+    if (glued !== undefined || terminated) return glued
     return (
-      this.#glue(bytes, rest, stop, objects, near) ??
-      (terminated ? undefined : tornTail(bytes, first, last, objects, rest))
+      this.#gluedTail(bytes, rest, last, objects, near) ??
+      tornTail(bytes, first, last, objects, rest)
     )
+  }
+
+  /** Records glued onto a torn one, with another torn one behind them: the writer was killed twice. */
+  #gluedTail(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    objects: readonly number[],
+    near: readonly NearRecord[],
+  ): LineParts | undefined {
+    let brace = end
+    for (let tried = 0; tried < TAILS_TRIED && brace > start; ) {
+      brace = bytes.lastIndexOf(0x7b, brace - 1)
+      if (brace <= start) return undefined
+      if (bytes[beforeFraming(bytes, start, brace) - 1] !== 0x7d) continue
+      tried++
+      if (readTorn(bytes, brace, end) === undefined) continue
+      const parts = this.#glue(bytes, start, beforeFraming(bytes, start, brace), objects, near)
+      if (parts !== undefined) return { ...parts, tail: { start: brace, end } }
+    }
+    return undefined
   }
 
   /** The whole objects that the range begins with, start and end of each in turn. */

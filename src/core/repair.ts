@@ -243,7 +243,7 @@ export class Repairer {
     }
   }
 
-  #emit(line: Line, { records, before, torn, glued }: LineParts): void {
+  #emit(line: Line, { records, before, torn, glued, tail }: LineParts): void {
     const { bytes, start, end, terminated, offset } = line
     const { counts } = this
     let kept = 0
@@ -261,9 +261,10 @@ export class Repairer {
     keep(0, before)
     if (torn !== undefined) this.#removeTorn(line, torn, glued)
     keep(before, records.length / 2)
+    if (tail !== undefined) this.#removeTorn(line, tail, false)
     this.#near.addRanges(bytes, records)
     counts.records += records.length / 2
-    counts.framingBytes += end - start - kept - (torn === undefined ? 0 : torn.end - torn.start)
+    counts.framingBytes += end - start - kept - lengthOf(torn) - lengthOf(tail)
     if (records.length === 0 && torn === undefined) {
       counts.framing++
       if (terminated) counts.framingBytes++
@@ -320,4 +321,8 @@ export class Repairer {
     if (isFinal) this.counts.finalNewlines++
     this.#target.addNewline()
   }
+}
+
+function lengthOf(range: { start: number; end: number } | undefined): number {
+  return range === undefined ? 0 : range.end - range.start
 }

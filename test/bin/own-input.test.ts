@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { newFolder, run } from '../support/run.ts'
@@ -55,5 +55,40 @@ describe('a file that is read is not written to, whatever option names it', {
       assert.match(stderr, /\[(same-file|usage)\]\n$/)
       assert.equal(stdout.length, 0)
     })
+  }
+})
+
+/** Each is told to write two things to two.jsonl, which is there or not. */
+const TWICE: string[][] = [
+  ['repair-truncated', 'own.jsonl', '--removed', 'two.jsonl', '--stats', './two.jsonl'],
+  ['repair-truncated', '-i', 'own.jsonl', '--removed', 'two.jsonl', '--stats', 'two.jsonl'],
+  ['repair-truncated', 'own.jsonl', '--removed', 'two.jsonl', '>>'],
+  ['repair-truncated', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  ['validate-jsonl', 'own.jsonl', '--rejects', 'two.jsonl', '--stats', 'two.jsonl'],
+  ['validate-jsonl', 'own.jsonl', '--rejects', 'two.jsonl', '>>'],
+]
+
+describe('two outputs are not the same file', { concurrency: 2 }, () => {
+  for (const [name, ...args] of TWICE) {
+    for (const before of [undefined, ANSWER]) {
+      test(`${name} ${args.join(' ')}, ${before === undefined ? 'new' : 'old'}`, async () => {
+        const cwd = newFolder()
+        writeFileSync(join(cwd, 'own.jsonl'), `bad\n${ANSWER}`)
+        const two = join(cwd, 'two.jsonl')
+        if (before !== undefined) writeFileSync(two, before)
+        const appends = args.at(-1) === '>>'
+        const stdout = appends ? openSync(two, 'a') : undefined
+        const operands = appends ? args.slice(0, -1) : args
+        const { code, stderr } = await run(name!, operands, {
+          cwd,
+          ...(stdout !== undefined && { stdout }),
+        })
+        if (stdout !== undefined) closeSync(stdout)
+        assert.equal(code, 2)
+        assert.match(stderr, /\[same-file\]\n$/)
+        if (existsSync(two)) assert.equal(readFileSync(two, 'utf8'), before ?? '')
+        assert.equal(readFileSync(join(cwd, 'own.jsonl'), 'utf8'), `bad\n${ANSWER}`)
+      })
+    }
   }
 })

@@ -179,6 +179,24 @@ describe('glue', () => {
     })
   }
 
+  const between: [string, string, string[]][] = [
+    ['half a record', '{"id":5,"t":"y', ['{"id":3,"t":"x', '{"id":5,"t":"y']],
+    ['half a key', '{"i', ['{"id":3,"t":"x', '{"i']],
+    ['a brace in a string', '{"id":5,"t":"}{', ['{"id":3,"t":"x', '{"id":5,"t":"}{']],
+    ['NULs and half a record', '\0\0{"id":5\0', ['{"id":3,"t":"x', '{"id":5']],
+  ]
+  for (const [name, tail, removed] of between) {
+    test(`between a torn one and ${name}`, async () => {
+      const file = fileOf(`${WHOLE}{"id":3,"t":"x{"id":4,"t":"d"}${tail}`)
+      const inTail = await repair('--tail', '-i', file)
+      assert.equal(inTail.code, 1)
+      const result = await repair('-i', file)
+      assert.equal(read(file), `${WHOLE}{"id":4,"t":"d"}\n`)
+      assert.equal(result.code, 1)
+      assert.deepEqual(pieceTexts(`${file}.removed.jsonl`), removed)
+    })
+  }
+
   const whole: [string, string][] = [
     ['no whole key', '{"i{"id":4,"t":"d"}\n'],
     ['other keys', '{"id":3,"t":"x{"id":4,"u":"d"}\n'],
@@ -209,6 +227,27 @@ describe('glue', () => {
     const tornArray = '{"id":5,"children":[{"id":6,"children":[]}\n'
     const other = await repairText(`${inArray}${tornArray}${inArray}`)
     assert.equal(other.text, inArray + inArray)
+  })
+
+  const unattested: [string, string, string][] = [
+    ['empty arrays', '{"id":1,"c":[]}\n', '{"id":3,"c":[{"id":4,"c":[]}\n'],
+    ['empty arrays, a second element', '{"id":1,"c":[]}\n', '{"id":3,"c":[{},{"id":4,"c":[]}\n'],
+    ['null above it', '{"id":1,"p":null}\n', '{"id":3,"p":[{"id":4,"p":null}\n'],
+    ['text above it', '{"id":1,"p":"s"}\n', '{"id":3,"p":{"b":{"id":4,"p":"s"}\n'],
+    ['another key', '{"id":1,"p":{"a":1}}\n', '{"id":3,"p":{"b":{"id":4,"p":{}}\n'],
+  ]
+  for (const [name, near, torn] of unattested) {
+    test(`a place where no record has a value is no evidence: ${name}`, async () => {
+      const result = await repairText(near + torn + near)
+      assert.equal(result.text, near + near)
+      assert.equal(result.code, 1)
+    })
+  }
+
+  test('in an array, where a record has numbers', async () => {
+    const near = '{"id":1,"c":[]}\n{"id":2,"c":[7]}\n'
+    const result = await repairText(`${near}{"id":3,"c":[{"id":4,"c":[]}\n`)
+    assert.equal(result.text, `${near}{"id":4,"c":[]}\n`)
   })
 
   test('only the last eight records are near', async () => {
