@@ -195,7 +195,7 @@ class CompletedReader {
       if (judge.terminated) this.#wholeLines++
       if (judge.terminated) return this.#unusable('no JSON', judge.problems[0]!.code, place)
       const message = 'the last line is torn and does not count'
-      return this.#context.report.warning(message, 'truncated', place)
+      return this.#context.report.warning(message, 'truncated', { ...place, column: 1 })
     }
     const { rule, onAnswer, onLine } = this.#options
     const fingerprint = this.#fingerprint
@@ -230,7 +230,8 @@ class CompletedReader {
 
   #unusable(message: string, code: string, place: Place): void {
     this.counts.unusable++
-    this.#context.report.error(`this line completes nothing: ${message}`, code, place)
+    const ofLine = place.line === undefined ? place : { ...place, column: 1 }
+    this.#context.report.error(`this line completes nothing: ${message}`, code, ofLine)
   }
 }
 

@@ -251,7 +251,7 @@ class DedupeFilter {
       `the key '${shown}' stands here for another record than before: name the member that tells ` +
         'records apart with --key, or pass repeated ones with --multiset',
       'key-conflict',
-      place,
+      { ...place, column: key.start - start + 1 },
     )
   }
 }

@@ -52,7 +52,7 @@ export class ObjectLines {
     while (bytes[range.end - 1]! <= 0x20) range.end--
     if (bytes[range.start] === 0x7b && this.#use(judge.scanner, bytes, range)) return
     this.invalid++
-    this.#context.report.error(this.#useless.message, this.#useless.code, place)
+    this.#context.report.error(this.#useless.message, this.#useless.code, { ...place, column: 1 })
   }
 
   #bad(bytes: Buffer, start: number, place: Place): void {

@@ -93,18 +93,19 @@ export class Pieces {
     await this.#salvaged.addLines(rescued.filter((line) => line !== undefined))
   }
 
-  #message({ kind, message, code, file, line, offset, bytes: { length } }: Removal): void {
+  #message({ kind, message, code, bytes: { length }, ...at }: Removal): void {
     if (this.#told === TOLD_MOST) {
       this.#untold++
       return
     }
     this.#told++
     const bytes = length === 1 ? '1 byte' : `${length} bytes`
-    const text = `${message}: ${bytes} at offset ${offset} ${this.#where()}`
+    const text = `${message}: ${bytes} at offset ${at.offset} ${this.#where()}`
     const { report } = this.#context
+    const place = { file: at.file, line: at.line, column: at.column }
     this.#messages.push(() => {
-      if (kind === 'tail') report.warning(text, code, { file, line })
-      else report.error(text, code, { file, line })
+      if (kind === 'tail') report.warning(text, code, place)
+      else report.error(text, code, place)
     })
   }
 

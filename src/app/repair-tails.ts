@@ -77,7 +77,7 @@ function tell({ report }: Context, file: string, result: TailRepair, check: bool
     const message = `the last record is torn: ${removedBytes} bytes at offset ${removedAt} ${where}`
     report.warning(message, 'truncated', {
       file,
-      ...(removedLine !== null && { line: removedLine }),
+      ...(removedLine !== null && { line: removedLine, column: 1 }),
     })
   }
   const parts: string[] = []

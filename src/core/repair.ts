@@ -27,6 +27,8 @@ export interface Removal extends RemovedPiece {
   kind: 'tail' | 'part' | 'line'
   message: string
   line: number
+  /** Where in the line its fault is, in bytes from 1. */
+  column: number
 }
 
 /** Where a repair's results go. Byte ranges of a block must be used before the next block. */
@@ -60,6 +62,8 @@ interface Line {
   number: number
   code: string
   message: string
+  /** Of its first fault, in bytes from 1. */
+  column: number
 }
 
 /** Repairs one file, block by block. Undamaged lines cost what judging them costs. */
@@ -133,7 +137,7 @@ export class Repairer {
       keptFrom = at
       keptFirst = number + 1
       const { terminated } = judge
-      const { code, message } = this.#reason(block, start)
+      const reason = this.#reason(block, start)
       this.counts.lines = number
       this.#repair({
         bytes,
@@ -142,8 +146,7 @@ export class Repairer {
         terminated,
         offset: offset + start,
         number,
-        code,
-        message,
+        ...reason,
       })
       if (block.cut && !terminated) this.exitCode = EXIT.data
     }
@@ -175,7 +178,10 @@ export class Repairer {
     this.counts.records += lines
   }
 
-  #reason({ bytes, cut, offset }: RepairBlock, start: number): { code: string; message: string } {
+  #reason(
+    { bytes, cut, offset }: RepairBlock,
+    start: number,
+  ): Pick<Line, 'code' | 'message' | 'column'> {
     const { end, terminated, problems } = this.#judge
     if (isConflictMarker(bytes, start, end)) {
       const message = FILE_SENTENCES['conflict-marker']
@@ -185,15 +191,17 @@ export class Repairer {
           place: { file: this.#file },
         })
       }
-      return { code: 'conflict-marker', message }
+      return { code: 'conflict-marker', message, column: 1 }
     }
     if (cut && !terminated) {
-      return { code: this.#cutCode, message: 'the compressed data ends inside the line' }
+      const message = 'the compressed data ends inside the line'
+      return { code: this.#cutCode, message, column: end - start + 1 }
     }
     const problem = problems.find(({ code }) => code !== 'bom') ?? problems[0]!
     return {
       code: problem.code,
       message: problemText(problem.code, bytes, problem.at, end),
+      column: problem.at - start + 1,
     }
   }
 
@@ -286,6 +294,7 @@ export class Repairer {
       kind: glued ? 'part' : 'tail',
       file: this.#file,
       line: number,
+      column: start - line.start + 1,
       offset: offset + start - line.start,
       code: isCut ? line.code : code,
       message,
@@ -295,7 +304,7 @@ export class Repairer {
   }
 
   #removeLine(line: Line): void {
-    const { bytes, start, end, terminated, offset, number, code, message } = line
+    const { bytes, start, end, terminated, offset, number, column, code, message } = line
     this.#badLine = true
     this.exitCode = EXIT.data
     this.counts.removed++
@@ -303,6 +312,7 @@ export class Repairer {
       kind: 'line',
       file: this.#file,
       line: number,
+      column,
       offset,
       code,
       message,

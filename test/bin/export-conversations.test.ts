@@ -336,7 +336,7 @@ describe('files', () => {
     assert.deepEqual([code, rows.length], [1, 1])
     assert.match(
       stderr,
-      /^export-conversations: <stdin>:1:8: .*\[truncated\]\n.*<stdin>:2: .*\[no-conversation\]\n$/,
+      /^export-conversations: <stdin>:1:8: .*\[truncated\]\n.*<stdin>:2:1: .*\[no-conversation\]\n$/,
     )
   })
 

@@ -211,7 +211,7 @@ describe('removed pieces', () => {
     )
     assert.match(
       result.stderr,
-      /f\.jsonl:5: .*10 bytes at offset 45 removed, now in .*\.out \[syntax\]/,
+      /f\.jsonl:5:\d+: .*10 bytes at offset 45 removed, now in .*\.out \[syntax\]/,
     )
   })
 

@@ -41,10 +41,10 @@ describe('lines', () => {
   test('a missing final newline: a warning, and the newline', async () => {
     const result = await validateText('{"a":1}\n{"a":2}')
     assert.deepEqual([result.text, result.code], ['{"a":1}\n{"a":2}\n', 0])
-    assert.match(result.stderr, /<stdin>:2: warning: .*\[no-final-newline\]/)
+    assert.match(result.stderr, /<stdin>:2:\d+: warning: .*\[no-final-newline\]/)
     const strict = await validateText('{"a":1}\n{"a":2}', '--strict')
     assert.equal(strict.code, 1)
-    assert.match(strict.stderr, /<stdin>:2: (?!warning).*\[no-final-newline\]/)
+    assert.match(strict.stderr, /<stdin>:2:\d+: (?!warning).*\[no-final-newline\]/)
   })
 
   test('a NUL line, NULs at the end', async () => {
@@ -104,7 +104,7 @@ describe('options', () => {
       '{"id":1,"m":{"x":1}}\n{"id":1}\n{"m":1,"m.x":2,"id":0}\n"x"\n{"i\\u0064":1,"m":{"x":null}}\n'
     const result = await validateText(input, '--require', 'id,m.x')
     assert.deepEqual(result.codes, ['missing-field', 'not-object'])
-    assert.match(result.stderr, /<stdin>:2: .*'m\.x'/)
+    assert.match(result.stderr, /<stdin>:2:1: .*'m\.x'/)
   })
 
   test('--require given twice', async () => {

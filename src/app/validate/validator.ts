@@ -123,7 +123,9 @@ export class Validator {
       }
     }
     if (keep) this.#out.add(bytes, keptFrom, end)
-    if (keptFrom < end && !judge.terminated) this.#missingNewline(file, line - 1)
+    if (keptFrom < end && !judge.terminated) {
+      this.#missingNewline({ file, line: line - 1, column: columnBehind(bytes, end) })
+    }
     this.#count(line - firstLine)
     return line
   }
@@ -144,8 +146,7 @@ export class Validator {
     this.counts.invalid++
     const findings = found.length > 0 ? found : this.#findings(block.bytes, start, line)
     for (const { code, message, at } of findings) {
-      const column = at === undefined ? undefined : at - start + 1
-      const ofLine = { file, line, ...(column !== undefined && { column }) }
+      const ofLine = { file, line, column: at === undefined ? 1 : at - start + 1 }
       this.#report({ code, message }, code === 'conflict-marker' ? { file } : ofLine)
     }
     if (this.#rejects === undefined) return
@@ -183,9 +184,8 @@ export class Validator {
     return this.#checks.flatMap((check) => check(line))
   }
 
-  #missingNewline(file: string, line: number): void {
+  #missingNewline(place: Place): void {
     const message = 'the last line has no newline'
-    const place = { file, line }
     if (this.#options.strict) this.#report({ code: 'no-final-newline', message }, place)
     else {
       this.counts.warnings++
@@ -210,4 +210,9 @@ export class Validator {
   #enough(): boolean {
     return this.#options.maxErrors !== undefined && this.counts.invalid >= this.#options.maxErrors
   }
+}
+
+/** Where a line feed is missing in the line that ends at `end`. */
+function columnBehind(bytes: Buffer, end: number): number {
+  return end - (bytes.lastIndexOf(0x0a, end - 1) + 1) + 1
 }
