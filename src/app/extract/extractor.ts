@@ -89,8 +89,8 @@ export class Extractor implements RowHandler {
     this.report.reject(code, message, place, undefined, count)
   }
 
-  fileProblem(code: string, message: string, file: string): void {
-    this.report.fileProblem(code, message, file)
+  fileProblem(code: string, message: string, file: string, row?: number): void {
+    this.report.fileProblem(code, message, file, row)
   }
 
   blank(): void {

@@ -43,19 +43,17 @@ export class RowReport {
     }
     this.counts[code] = (this.counts[code] ?? 0) + rows
     const { file, row, offset } = place
-    if (this.#file !== file) this.#begin(file)
-    const named = (this.#named[code] ?? 0) + 1
-    this.#named[code] = named
-    const { report } = this.#context
-    if (named <= NAMED || report.verbose) report.error(message, code, { file, line: row })
+    this.#name(code, message, file, row)
     if (this.#rejects !== undefined && bytes !== undefined) {
       this.#pieces.push({ file, line: row, offset, code, bytes })
     }
   }
 
-  fileProblem(code: string, message: string, file: string): void {
+  /** @param row the row that it comes before, where it has such a place */
+  fileProblem(code: string, message: string, file: string, row?: number): void {
     this.fileProblems++
-    this.#context.report.error(message, code, { file })
+    if (row === undefined) this.#context.report.error(message, code, { file })
+    else this.#name(code, message, file, row)
   }
 
   /** Writes what is to be kept. */
@@ -74,6 +72,14 @@ export class RowReport {
 
   get rejected(): number {
     return Object.values(this.counts).reduce((sum, count) => sum + count, 0)
+  }
+
+  #name(code: string, message: string, file: string, row: number): void {
+    if (this.#file !== file) this.#begin(file)
+    const named = (this.#named[code] ?? 0) + 1
+    this.#named[code] = named
+    const { report } = this.#context
+    if (named <= NAMED || report.verbose) report.error(message, code, { file, line: row })
   }
 
   #isOwn(row: Buffer): boolean {
