@@ -137,7 +137,8 @@ Rows that cannot be used are named on standard error, the first 100 of a kind in
 by reason:
 ${reasons}
 and the codes of validate-jsonl for rows that are no JSON, parquet-damaged for rows that cannot be
-read. A file in which no row has a known field (no-shape) is an error of exit code 2.
+read. A file in which no row has a known field (no-shape), or no line is JSON (not-jsonl), is named once,
+exit code 2; its first hundred rows tell.
 
 ${shardNotes}
 
