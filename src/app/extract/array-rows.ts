@@ -15,6 +15,7 @@ import { JsonScanner } from '../../core/json-scan.ts'
 import { LineJoiner } from '../../core/line-joiner.ts'
 import { Effort } from '../../core/search-effort.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
+import { type Damage, shiftDamage } from './array-damage.ts'
 import { ArrayReport } from './array-report.ts'
 import { ElementWatch } from './element-watch.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
@@ -48,20 +49,6 @@ export async function arrayRows(
     rows.forget()
   }
   if (damage !== undefined) throw damage
-}
-
-/** Damage behind which no element was found so far. */
-interface Damage {
-  start: number
-  search: ArrayResync
-  /** It is no element: it follows the array. */
-  isJunk: boolean
-  /** Where its brackets say that it ends, -1 where they do not match. */
-  end: number
-  /** Where a whole value at its beginning ends, -1 where there is none. */
-  wholeEnd: number
-  /** How far the splitter had read. */
-  noticed: number
 }
 
 class ArrayRows {
@@ -116,13 +103,7 @@ class ArrayRows {
     this.#watch.shift(from)
     this.#effort.shift(from)
     this.#report.shift(from)
-    if (this.#damage !== undefined) {
-      this.#damage.start -= from
-      this.#damage.end -= from
-      this.#damage.wholeEnd -= from
-      this.#damage.noticed -= from
-      this.#damage.search.shift(from)
-    }
+    if (this.#damage !== undefined) shiftDamage(this.#damage, from)
     this.#at -= from
   }
 
@@ -164,13 +145,13 @@ class ArrayRows {
     const isDue = this.#at >= this.#watch.stop
     if (this.#splitter.state !== 'container') this.#watch.pass(this.#at)
     else if (this.#watch.isBroken(this.#bytes, start, this.#at)) this.#lose()
-    else if (isDue && this.#holdsElement(start)) this.#lose()
+    else if (isDue && this.#holdsElement(start)) this.#lose({ isSwallowed: true })
     return this.#at < this.#filled || this.#damage !== undefined
   }
 
   /** Whether an element that is long, or stands where others had, has lost the end of a list, and taken the array for the list. */
   #holdsElement(start: number): boolean {
-    const isSuspect = this.#at - start >= LONGEST_DAMAGE || this.#watch.isCareful(start)
+    const isSuspect = this.#at - start >= LONGEST_DAMAGE || this.#watch.wasSwallowed(start)
     if (!isSuspect || this.#looks.isEmpty) return false
     const view = { bytes: this.#bytes, end: this.#at, isAll: false }
     return new ArrayResync(view, start, true, this.#looks, this.#effort).findsElement(view)
@@ -202,11 +183,16 @@ class ArrayRows {
   }
 
   /** Looks from now on for the next element. */
-  #lose({ end = -1, wholeEnd = -1, isJunk = false }: Partial<Damage> = {}): void {
+  #lose({
+    end = -1,
+    wholeEnd = -1,
+    isJunk = false,
+    isSwallowed = false,
+  }: Partial<Damage> = {}): void {
     const { start } = this.#splitter
     const read = { ...this.#view, end: this.#at }
     const search = new ArrayResync(read, start, !isJunk, this.#looks, this.#effort)
-    this.#damage = { start, search, isJunk, end, wholeEnd, noticed: this.#at }
+    this.#damage = { start, search, isJunk, end, wholeEnd, noticed: this.#at, isSwallowed }
   }
 
   /** Looks on for the element behind damage; returns whether there may be more to read. */
@@ -244,12 +230,12 @@ class ArrayRows {
   }
 
   /** Gives up what is damaged and goes on with the element at `at`. */
-  #resync({ start, wholeEnd, noticed }: Damage, at: number): void {
+  #resync({ start, wholeEnd, noticed, isSwallowed }: Damage, at: number): void {
     const bytes = this.#bytes
     this.#damage = undefined
     this.#splitter.resume()
     this.#splitter.lostComma = false
-    this.#watch.noticed(start, at, noticed)
+    this.#watch.noticed(start, at, noticed, isSwallowed)
     this.#watch.begin(at)
     this.#at = at
     let end = trimmedEnd(bytes, start, at)
@@ -286,7 +272,7 @@ class ArrayRows {
     if (this.#splitter.isOpen && !this.#row(range)) {
       const isBroken = this.#watch.isBrokenAtEnd(this.#bytes, range.start, range.end)
       if (state === 'container' && (isBroken || this.#endsLikeArray())) {
-        this.#lose()
+        this.#lose({ isSwallowed: !isBroken })
         return true
       }
       this.#report.cut(this.#bytes, range)

@@ -1,7 +1,7 @@
 import { JsonGrammar } from '../../core/json-grammar.ts'
 
 /** An element that goes on for so many bytes is checked before its end is known. */
-const UNIT = 1024 * 1024
+const UNIT = 64 * 1024
 /** The same where damage was noticed late. */
 const CAREFUL = 64
 /** Damage is noticed late where so many bytes, and times its own, were read beyond it. */
@@ -17,6 +17,7 @@ export class ElementWatch {
   /** Where the splitter has to stop for a check. */
   stop = UNIT
   #careful = 0
+  #swallowed = 0
   #start = -1
   #fed = 0
   #grammar = new JsonGrammar()
@@ -39,9 +40,9 @@ export class ElementWatch {
     return this.#isOffended(bytes, start, end)
   }
 
-  /** Whether damage before was noticed only behind this offset. */
-  isCareful(at: number): boolean {
-    return at < this.#careful
+  /** Whether damage before swallowed what stands here. */
+  wasSwallowed(at: number): boolean {
+    return at < this.#swallowed
   }
 
   /** Nothing to check here. */
@@ -49,15 +50,22 @@ export class ElementWatch {
     if (at >= this.stop) this.stop = at + this.#unit(at)
   }
 
-  /** Damage from `start` to `end` was noticed at `at`. */
-  noticed(start: number, end: number, at: number): void {
-    if (at - end > LATE + LATE_TIMES * (end - start)) this.#careful = Math.max(this.#careful, at)
+  /**
+   * Damage from `start` to `end` was noticed at `at`.
+   *
+   * @param isSwallowed nothing was wrong up to there: elements were taken for those of a list inside
+   */
+  noticed(start: number, end: number, at: number, isSwallowed: boolean): void {
+    if (at - end <= LATE + LATE_TIMES * (end - start)) return
+    this.#careful = Math.max(this.#careful, at)
+    if (isSwallowed) this.#swallowed = Math.max(this.#swallowed, at)
   }
 
   /** Moves the offsets when the caller has moved the bytes. */
   shift(by: number): void {
     this.stop -= by
     this.#careful -= by
+    this.#swallowed -= by
     if (this.#start >= 0) this.#start -= by
     this.#fed -= by
   }
@@ -74,6 +82,6 @@ export class ElementWatch {
   }
 
   #unit(at: number): number {
-    return this.isCareful(at) ? CAREFUL : UNIT
+    return at < this.#careful ? CAREFUL : UNIT
   }
 }
