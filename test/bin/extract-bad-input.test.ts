@@ -127,6 +127,13 @@ test('a JSON array in one line: a lost quote, a lost comma, and what stands behi
   )
 })
 
+test('an array without commas gives every element, and names the first hundred places', async () => {
+  const text = `[${GOOD.repeat(150)}]`
+  const { code, lines, named, stderr } = await extract({ 'a.json': text })
+  assert.deepEqual([code, lines.length, named.length], [1, 150, 101])
+  assert.match(stderr, /a.json: 49 more such rows \(--verbose names them\) \[missing-comma\]\n$/)
+})
+
 test('Parquet cut at any place is named, and costs no other file', async () => {
   const file = parquet(TEXTS, [{ name: 'messages', data: ['q', 'r'] }])
   for (const length of [4, 8, file.length >> 1, file.length - 8, file.length - 1]) {

@@ -92,7 +92,9 @@ export class RowReport {
       this.#rejects === undefined ? '--rejects FILE keeps them' : `in ${this.#rejects.path}`
     for (const [code, count] of Object.entries(this.#named)) {
       if (count <= NAMED || this.#context.report.verbose) continue
-      const message = `${count - NAMED} more such rows (${where}; --verbose names them)`
+      // What costs no row is kept nowhere.
+      const kept = this.counts[code] === undefined ? '' : `${where}; `
+      const message = `${count - NAMED} more such rows (${kept}--verbose names them)`
       this.#context.report.error(message, code, { file: this.#file })
     }
     this.#named = {}
