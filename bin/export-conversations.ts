@@ -104,7 +104,8 @@ ${reasons}
 
 --stats: records = exported + left_out + invalid.
 
-Exit code: 0 all well, 1 lines are no JSON or no records of answers, 2 trouble.
+Exit code: 0 all well, 1 lines are no JSON or no records of answers, 2 trouble. A file in which no line is
+JSON (not-jsonl), or none a record of answers (no-shape), is trouble, named once.
 `,
   run: async (context, options, operands) => {
     const { exportConversations } = await import('../src/app/export/run.ts')

@@ -35,7 +35,8 @@ export const command = defineCommand({
     }),
     salvage: flag({
       group: 'Output',
-      describe: 'Also close torn records after their last whole member, marked "truncated":true',
+      describe:
+        'Also close torn records after their last whole member, marked "truncated":true; needs --salvaged',
     }),
     salvaged: text({
       group: 'Output',

@@ -3,8 +3,10 @@ import type { ValueRange } from '../core/field.ts'
 import type { JsonScanner } from '../core/json-scan.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
-import type { Place } from '../core/tool-error.ts'
+import { memberNames } from '../core/prompt-shape.ts'
+import type { Place, ToolError } from '../core/tool-error.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
+import { FileShape, UnreadLines } from './file-shape.ts'
 import { contentOf, eachLine, RECORD_POLICY } from './record-lines.ts'
 
 /** What is done with an object that the scanner has just read; false where it is none of its own. */
@@ -18,9 +20,25 @@ export class ObjectLines {
   #useless: { message: string; code: string }
   #use: UseObject
   #judge = new LineJudge(RECORD_POLICY)
+  #shape: FileShape | undefined
+  #unread = new UnreadLines()
 
-  /** @param useless what is said of an object that `use` does not take */
-  constructor(context: Context, useless: { message: string; code: string }, use: UseObject) {
+  /**
+   * @param useless what is said of an object that `use` does not take
+   * @param noShape makes the error for a file in which it takes none; without it each is named
+   */
+  constructor(
+    context: Context,
+    useless: { message: string; code: string },
+    use: UseObject,
+    noShape?: (file: string, names: readonly string[]) => ToolError,
+  ) {
+    if (noShape !== undefined) {
+      this.#shape = new FileShape((file, names, rows) => {
+        this.invalid += rows
+        return noShape(file, names)
+      })
+    }
     this.#context = context
     this.#useless = useless
     this.#use = use
@@ -33,12 +51,17 @@ export class ObjectLines {
     settle?: () => Promise<void>,
   ): Promise<void> {
     let first = 1
+    this.#shape?.begin()
+    this.#unread = new UnreadLines()
+    if (this.#shape === undefined) this.#unread.release()
     for await (const block of blocks) {
       first = eachLine(this.#judge, block, first, (start, clean, line) =>
         this.#line(block, start, clean, { file: name, line }),
       )
       await settle?.()
     }
+    this.#unread.end(name)
+    this.#shape?.end(name)
   }
 
   #line({ bytes, cut }: LineBlock, start: number, clean: boolean, place: Place): void {
@@ -50,9 +73,17 @@ export class ObjectLines {
     }
     while (bytes[range.start]! <= 0x20) range.start++
     while (bytes[range.end - 1]! <= 0x20) range.end--
-    if (bytes[range.start] === 0x7b && this.#use(judge.scanner, bytes, range)) return
-    this.invalid++
-    this.#context.report.error(this.#useless.message, this.#useless.code, { ...place, column: 1 })
+    this.#unread.release()
+    if (bytes[range.start] === 0x7b && this.#use(judge.scanner, bytes, range)) {
+      if (this.#shape?.isKnown === false) this.#shape.known()
+      return
+    }
+    const tell = (): void => {
+      this.invalid++
+      this.#context.report.error(this.#useless.message, this.#useless.code, { ...place, column: 1 })
+    }
+    if (this.#shape === undefined || this.#shape.isKnown) return tell()
+    this.#shape.hold(place.file!, () => namesOf(judge.scanner, bytes, range), tell)
   }
 
   #bad(bytes: Buffer, start: number, place: Place): void {
@@ -62,8 +93,17 @@ export class ObjectLines {
       this.blank++
       return
     }
-    this.invalid++
     const column = at - start + 1
-    this.#context.report.error(problemText(code, bytes, at, end), code, { ...place, column })
+    const text = problemText(code, bytes, at, end)
+    this.#unread.line(place.file!, bytes, { start, end }, () => {
+      this.invalid++
+      this.#context.report.error(text, code, { ...place, column })
+    })
   }
+}
+
+function namesOf(scanner: JsonScanner, bytes: Buffer, { start }: ValueRange): string[] | undefined {
+  if (bytes[start] !== 0x7b) return undefined
+  scanner.value(start)
+  return memberNames(scanner, bytes)
 }

@@ -97,7 +97,14 @@ function checkUsage(options: RepairOptions, operands: string[]): void {
     const option = tail ? '--tail' : '--in-place'
     throw usageError(`${option} needs files by name, not standard input`)
   }
-  if (salvage && salvaged === undefined) throw usageError('--salvage needs --salvaged FILE')
+  if (salvage && salvaged === undefined) {
+    throw usageError(
+      '--salvage needs --salvaged FILE, which gets the records that it closes: they are no whole ones',
+    )
+  }
+  if (salvaged !== undefined && !salvage) {
+    throw usageError('--salvaged FILE gets what --salvage makes: give both')
+  }
   if (salvaged !== undefined && salvaged === removed) {
     throw usageError('--salvaged and --removed name the same file')
   }

@@ -109,6 +109,31 @@ test('a JSON array: each broken element is named by its number, the rest goes on
   ])
 })
 
+test('a JSON array in one line: a lost quote, a lost comma, and what stands behind them', async () => {
+  const text =
+    '[{"id":1,"prompt":"a"},{"id":2,"prompt":"no end},{"id":3,"prompt":"c"}{"id":4,"prompt":"d"}]'
+  const { code, lines, named, stderr, rejects } = await extract({ 'a.json': text })
+  assert.equal(code, 1)
+  assert.deepEqual(
+    lines,
+    ['a', 'c', 'd'].map((prompt) => `{"id":${'a cd'.indexOf(prompt) + 1},"prompt":"${prompt}"}`),
+  )
+  assert.deepEqual(named, ['a.json:2 truncated', 'a.json:4 missing-comma'])
+  assert.match(stderr, /a.json:2: .*begins at 24\)/)
+  const kept = JSON.parse(rejects())
+  assert.deepEqual(
+    [kept.line, kept.offset, kept.length, kept.text],
+    [2, 23, 25, '{"id":2,"prompt":"no end}'],
+  )
+})
+
+test('an array without commas gives every element, and names the first hundred places', async () => {
+  const text = `[${GOOD.repeat(150)}]`
+  const { code, lines, named, stderr } = await extract({ 'a.json': text })
+  assert.deepEqual([code, lines.length, named.length], [1, 150, 101])
+  assert.match(stderr, /a.json: 49 more such rows \(--verbose names them\) \[missing-comma\]\n$/)
+})
+
 test('Parquet cut at any place is named, and costs no other file', async () => {
   const file = parquet(TEXTS, [{ name: 'messages', data: ['q', 'r'] }])
   for (const length of [4, 8, file.length >> 1, file.length - 8, file.length - 1]) {

@@ -223,7 +223,10 @@ describe('JSON arrays', () => {
     const text = JSON.stringify(rows)
     const cut = await extract(['-q', 'd.json'], { 'd.json': text.slice(0, -10) })
     assert.deepEqual([cut.code, cut.lines], [1, expected.slice(0, -1)])
-    assert.match(cut.stderr, /d.json:50: .*middle of this element \[truncated\]\n$/)
+    assert.match(
+      cut.stderr,
+      /d.json:50: .*middle of this element \(it begins at byte \d+\) \[truncated\]\n$/,
+    )
     const open = await extract(['-q', 'd.json'], { 'd.json': text.slice(0, -1) })
     assert.deepEqual([open.code, open.lines], [1, expected])
     assert.match(open.stderr, /d.json: .*not closed.*\[truncated\]\n$/)

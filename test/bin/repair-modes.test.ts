@@ -12,6 +12,7 @@ import {
   TORN,
   WHOLE,
 } from '../support/damaged.ts'
+import { newFolder } from '../support/run.ts'
 
 describe('--check', () => {
   const verdicts: [string, number][] = [
@@ -169,6 +170,10 @@ describe('--salvage', () => {
   }
 
   test('needs its file', async () => {
-    assert.equal((await repairText(WHOLE, '--salvage')).code, 2)
+    for (const half of [['--salvage'], ['--salvaged', join(newFolder(), 's')]]) {
+      const { code, stderr } = await repairText(WHOLE, ...half)
+      assert.equal(code, 2)
+      assert.match(stderr, /--salvaged FILE gets|--salvage needs --salvaged FILE, which gets/)
+    }
   })
 })

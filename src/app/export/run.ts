@@ -3,7 +3,8 @@ import { EXIT } from '../../core/tool-error.ts'
 import { OutputFile } from '../../files/output-file.ts'
 import { blocksForOne } from '../block-memory.ts'
 import { forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
-import { ObjectLines } from '../object-lines.ts'
+import { noAnswers } from '../no-shape.ts'
+import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
 import { writeStats } from '../stats.ts'
 import { Exporter, type Outputs } from './exporter.ts'
@@ -23,9 +24,8 @@ export async function exportConversations(
   refuseInputs(context, [...names, options.stats], files)
   const outputs = await openOutputs(context, settings, names)
   const exporter = new Exporter(options, settings, outputs)
-  const lines = new ObjectLines(context, NO_RECORD, (scanner, bytes, range) =>
-    exporter.record(scanner, bytes, range),
-  )
+  const use: UseObject = (scanner, bytes, range) => exporter.record(scanner, bytes, range)
+  const lines = new ObjectLines(context, NO_RECORD, use, noAnswers)
   let worst: number = EXIT.trouble
   let written = false
   try {

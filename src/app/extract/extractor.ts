@@ -6,23 +6,16 @@ import { PromptWriter } from '../../core/prompt-record.ts'
 import { memberNames, PROMPT_FIELDS, type Prompt, PromptFinder } from '../../core/prompt-shape.ts'
 import { RowProblem, type RowProblemCode } from '../../core/row-problem.ts'
 import type { Shard } from '../../core/shard.ts'
+import { FileShape } from '../file-shape.ts'
+import { noShape } from '../no-shape.ts'
 import { Emitter } from './emitter.ts'
-import { noShape } from './no-shape.ts'
 import type { ExtractOptions } from './options.ts'
 import { RecordIds } from './record-ids.ts'
 import type { RowHandler, RowPlace } from './row-handler.ts'
 import { RowReport } from './row-report.ts'
 
-/** A file whose first rows, this many, all have no known field is of no known shape. */
-const UNDECIDED_ROWS = 100
 const COMMA = 0x2c
 const END = Buffer.from('}\n')
-
-interface Held {
-  problem: RowProblem
-  place: RowPlace
-  bytes: Buffer
-}
 
 /** Turns rows into records for fanout-complete, or says why it cannot. */
 export class Extractor implements RowHandler {
@@ -37,15 +30,12 @@ export class Extractor implements RowHandler {
   #out: ByteBuilder
   #writer: PromptWriter
   #prompts: PromptFinder
-  /** A row of the file had a known field. */
-  #shapeKnown = false
-  /** Rows without one, while it is not known whether the file has any that does. */
-  #held: Held[] = []
-  #names: string[] = []
+  #shape: FileShape
 
   constructor(context: Context, options: ExtractOptions, shard: Shard | undefined) {
     this.#options = options
     this.report = new RowReport(context, options.rejects, shard)
+    this.#shape = new FileShape((file, names, rows) => this.#noShape(file, names, rows))
     this.#ids = new RecordIds(options.key, options.pathIds)
     this.emitter = new Emitter(options, context.stdout.fd, shard)
     this.#out = this.emitter.draft
@@ -89,8 +79,8 @@ export class Extractor implements RowHandler {
     this.report.reject(code, message, place, undefined, count)
   }
 
-  fileProblem(code: string, message: string, file: string): void {
-    this.report.fileProblem(code, message, file)
+  fileProblem(code: string, message: string, file: string, row?: number): void {
+    this.report.fileProblem(code, message, file, row)
   }
 
   blank(): void {
@@ -104,8 +94,7 @@ export class Extractor implements RowHandler {
 
   /** Begins with another file, whose shape is not known yet. */
   beginFile(): void {
-    this.#shapeKnown = false
-    this.#held = []
+    this.#shape.begin()
   }
 
   /**
@@ -114,8 +103,7 @@ export class Extractor implements RowHandler {
    * @throws ToolError `no-shape` where no row of it had a known field
    */
   async endFile(file: string): Promise<void> {
-    if (this.#held.some(({ problem }) => problem.code === 'no-prompt')) this.#refuseFile(file)
-    this.shapeKnown()
+    this.#shape.end(file)
     this.report.endFile()
     await this.settle()
   }
@@ -129,7 +117,7 @@ export class Extractor implements RowHandler {
     this.#out.byte(COMMA)
     if (this.#ids.reachesInside) scanner.value(range.start)
     const prompt = this.#prompts.find(scanner, bytes)
-    if (!this.#shapeKnown) this.shapeKnown()
+    if (!this.#shape.isKnown) this.#shape.known()
     if (!this.#asks(scanner, bytes, prompt)) {
       this.emitter.drop()
       return
@@ -176,35 +164,32 @@ export class Extractor implements RowHandler {
     place: RowPlace,
   ): void {
     const row = copyOf(bytes, range)
+    const tell = (): void => this.report.reject(problem.code, problem.message, place, row)
     if (problem.code !== 'not-object' && this.#prompts.hasField) this.shapeKnown()
-    if (this.#shapeKnown || !UNDECIDED.has(problem.code)) {
-      this.report.reject(problem.code, problem.message, place, row)
-      return
-    }
-    if (problem.code === 'no-prompt' && this.#names.length === 0) {
-      scanner.value(range.start)
-      this.#names = memberNames(scanner, bytes)
-    }
-    this.#held.push({ problem, place, bytes: row })
-    if (this.#held.length === UNDECIDED_ROWS) this.#refuseFile(place.file)
+    if (this.#shape.isKnown || !UNDECIDED.has(problem.code)) tell()
+    else this.#shape.hold(place.file, () => this.#namesOf(problem, scanner, bytes, range), tell)
+  }
+
+  #namesOf(
+    { code }: RowProblem,
+    scanner: JsonScanner,
+    bytes: Buffer,
+    { start }: ValueRange,
+  ): string[] | undefined {
+    if (code !== 'no-prompt') return undefined
+    scanner.value(start)
+    return memberNames(scanner, bytes)
   }
 
   /** The file has the shape that is looked for: rows without it are single ones. */
   shapeKnown(): void {
-    this.#shapeKnown = true
-    this.#names = []
-    for (const { problem, place, bytes } of this.#held.splice(0)) {
-      this.report.reject(problem.code, problem.message, place, bytes)
-    }
+    this.#shape.known()
   }
 
-  #refuseFile(file: string): never {
+  #noShape(file: string, names: readonly string[], rows: number): Error {
     const { promptField } = this.#options
-    this.report.counts['no-shape'] = (this.report.counts['no-shape'] ?? 0) + this.#held.length
-    this.#held = []
-    const names = this.#names
-    this.#names = []
-    throw noShape(file, promptField === undefined ? PROMPT_FIELDS : [promptField], names, 'fields')
+    this.report.counts['no-shape'] = (this.report.counts['no-shape'] ?? 0) + rows
+    return noShape(file, promptField === undefined ? PROMPT_FIELDS : [promptField], names, 'fields')
   }
 }
 

@@ -5,8 +5,9 @@ import { LineJudge } from '../../core/line-judge.ts'
 import { problemText } from '../../core/problem-text.ts'
 import { ToolError } from '../../core/tool-error.ts'
 import { type BlockOptions, type LineBlock, lineBlocks } from '../../streams/line-blocks.ts'
+import { UnreadLines } from '../file-shape.ts'
 import { contentOf, RECORD_POLICY } from '../record-lines.ts'
-import type { RowHandler } from './row-handler.ts'
+import type { RowHandler, RowPlace } from './row-handler.ts'
 
 /**
  * Gives the lines of JSONL as rows.
@@ -20,6 +21,7 @@ export async function jsonlRows(
   reading: BlockOptions,
 ): Promise<void> {
   const judge = new LineJudge(RECORD_POLICY)
+  const unread = new UnreadLines()
   let line = 1
   const blocks = lineBlocks(reader, {
     ...reading,
@@ -30,19 +32,21 @@ export async function jsonlRows(
     if (kind !== undefined && kind !== 'undecided') {
       throw new ToolError(kind, FILE_SENTENCES[kind], { exitCode: 1, place: { file } })
     }
-    line = blockRows(judge, block, file, line, handler)
+    line = blockRows({ judge, unread, handler }, block, file, line)
     await handler.settle()
     if (handler.done) return
   }
+  unread.end(file)
 }
 
-function blockRows(
-  judge: LineJudge,
-  block: LineBlock,
-  file: string,
-  firstLine: number,
-  handler: RowHandler,
-): number {
+interface Reading {
+  judge: LineJudge
+  unread: UnreadLines
+  handler: RowHandler
+}
+
+function blockRows(reading: Reading, block: LineBlock, file: string, firstLine: number): number {
+  const { judge, unread, handler } = reading
   const { bytes, end } = block
   let row = firstLine
   judge.begin(bytes, end)
@@ -52,28 +56,32 @@ function blockRows(
     at = judge.terminated ? judge.end + 1 : judge.end
     const range = clean ? { start, end: judge.end } : contentOf(judge, bytes, start)
     const place = { file, row, offset: block.offset + start }
-    if (range !== undefined) handler.row(judge.scanner, bytes, trimmed(bytes, range), place)
+    if (range !== undefined) {
+      unread.release()
+      handler.row(judge.scanner, bytes, trimmed(bytes, range), place)
+    }
     // The damage of the compression is the problem, and is reported as one.
-    else if (!block.cut || judge.terminated)
-      badLine(judge, bytes, { start, end: at }, place, handler)
+    else if (!block.cut || judge.terminated) badLine(reading, bytes, { start, end: at }, place)
   }
   return row
 }
 
 function badLine(
-  judge: LineJudge,
+  { judge, unread, handler }: Reading,
   bytes: Buffer,
   range: ValueRange,
-  place: { file: string; row: number; offset: number },
-  handler: RowHandler,
+  place: RowPlace,
 ): void {
   const { code, at } = judge.problems[0]!
   if (code === 'blank') return handler.blank()
   if (isConflictMarker(bytes, range.start, judge.end)) {
+    unread.release()
     return handler.broken('conflict-marker', FILE_SENTENCES['conflict-marker'], bytes, range, place)
   }
-  const text = problemText(code, bytes, at, judge.end)
-  handler.broken(code, `${text} (column ${at - range.start + 1})`, bytes, range, place)
+  const text = `${problemText(code, bytes, at, judge.end)} (column ${at - range.start + 1})`
+  unread.line(place.file, bytes, range, (line, within) =>
+    handler.broken(code, text, line, within, place),
+  )
 }
 
 /** The value begins behind the white space of its line. */

@@ -5,7 +5,7 @@ import { JsonScanner, PADDING } from '../../core/json-scan.ts'
 import { draftBytes } from '../../core/kernel.ts'
 import { Interrupted } from '../../core/tool-error.ts'
 import { type ParquetBatch, type ParquetDamage, ParquetFile } from '../../files/parquet-file.ts'
-import { noShape } from './no-shape.ts'
+import { noShape } from '../no-shape.ts'
 import type { ReadProgress } from './read-progress.ts'
 import type { RowHandler } from './row-handler.ts'
 

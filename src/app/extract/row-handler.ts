@@ -22,8 +22,8 @@ export interface RowHandler {
   broken(code: string, message: string, bytes: Buffer, range: ValueRange, place: RowPlace): void
   /** Rows that are lost, from a place on. */
   lost(code: string, message: string, count: number, place: RowPlace): void
-  /** What is wrong with a file beside its rows. */
-  fileProblem(code: string, message: string, file: string): void
+  /** What is wrong with a file, or before one of its rows, that costs no row. */
+  fileProblem(code: string, message: string, file: string, row?: number): void
   /** A line that holds nothing. */
   blank(): void
   /** The rows so far were given: their bytes may change after this. */

@@ -43,19 +43,17 @@ export class RowReport {
     }
     this.counts[code] = (this.counts[code] ?? 0) + rows
     const { file, row, offset } = place
-    if (this.#file !== file) this.#begin(file)
-    const named = (this.#named[code] ?? 0) + 1
-    this.#named[code] = named
-    const { report } = this.#context
-    if (named <= NAMED || report.verbose) report.error(message, code, { file, line: row })
+    this.#name(code, message, file, row)
     if (this.#rejects !== undefined && bytes !== undefined) {
       this.#pieces.push({ file, line: row, offset, code, bytes })
     }
   }
 
-  fileProblem(code: string, message: string, file: string): void {
+  /** @param row the row that it comes before, where it has such a place */
+  fileProblem(code: string, message: string, file: string, row?: number): void {
     this.fileProblems++
-    this.#context.report.error(message, code, { file })
+    if (row === undefined) this.#context.report.error(message, code, { file })
+    else this.#name(code, message, file, row)
   }
 
   /** Writes what is to be kept. */
@@ -76,6 +74,14 @@ export class RowReport {
     return Object.values(this.counts).reduce((sum, count) => sum + count, 0)
   }
 
+  #name(code: string, message: string, file: string, row: number): void {
+    if (this.#file !== file) this.#begin(file)
+    const named = (this.#named[code] ?? 0) + 1
+    this.#named[code] = named
+    const { report } = this.#context
+    if (named <= NAMED || report.verbose) report.error(message, code, { file, line: row })
+  }
+
   #isOwn(row: Buffer): boolean {
     if (this.#shard === undefined) return true
     return shardOfText(lineKey(row, 0, row.length), this.#shard.count) === this.#shard.index
@@ -86,7 +92,9 @@ export class RowReport {
       this.#rejects === undefined ? '--rejects FILE keeps them' : `in ${this.#rejects.path}`
     for (const [code, count] of Object.entries(this.#named)) {
       if (count <= NAMED || this.#context.report.verbose) continue
-      const message = `${count - NAMED} more such rows (${where}; --verbose names them)`
+      // What costs no row is kept nowhere.
+      const kept = this.counts[code] === undefined ? '' : `${where}; `
+      const message = `${count - NAMED} more such rows (${kept}--verbose names them)`
       this.#context.report.error(message, code, { file: this.#file })
     }
     this.#named = {}
