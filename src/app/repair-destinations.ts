@@ -1,5 +1,5 @@
 import type { Context } from '../cli/command.ts'
-import type { Removal, RepairTarget } from '../core/repair.ts'
+import type { Removal, RepairTarget } from '../core/repair-target.ts'
 import { FdSink } from '../files/fd-sink.ts'
 import type { InPlaceFile } from '../files/in-place.ts'
 import type { Pieces } from './repair-pieces.ts'

@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts'
-import type { Removal } from '../core/repair.ts'
 import { salvage } from '../core/repair-salvage.ts'
+import type { Removal } from '../core/repair-target.ts'
 import type { RemovedFile } from '../files/removed-file.ts'
 
 /** Pieces that may have to be taken back are held up to this many bytes, then written. */

@@ -4,9 +4,9 @@ import { grammarProblem } from './json-problem.ts'
 import { PADDING } from './json-scan.ts'
 import { LineJudge, type LinePolicy } from './line-judge.ts'
 import { problemText } from './problem-text.ts'
-import type { RemovedPiece } from './removed-piece.ts'
 import { noCounts } from './repair-counts.ts'
 import { type LineParts, LineSplitter } from './repair-line.ts'
+import type { Removal, RepairTarget } from './repair-target.ts'
 import { EXIT, ToolError } from './tool-error.ts'
 
 /** Bad lines are held for the first valid record, their evidence, up to this many bytes. */
@@ -19,27 +19,6 @@ export const REPAIR_ALLOWS = ['duplicate-key', 'lone-surrogate', 'too-deep'] as 
 export const REPAIR_POLICY: LinePolicy = {
   maxDepth: Number.POSITIVE_INFINITY,
   allow: new Set(REPAIR_ALLOWS),
-}
-
-/** Bytes that a repair takes out, and why. */
-export interface Removal extends RemovedPiece {
-  /** The torn end of a file, a torn part inside a line, or a line as a whole. */
-  kind: 'tail' | 'part' | 'line'
-  message: string
-  line: number
-  /** Where in the line its fault is, in bytes from 1. */
-  column: number
-}
-
-/** Where a repair's results go. Byte ranges of a block must be used before the next block. */
-export interface RepairTarget {
-  /** Takes bytes that are kept, in order; they stand at `offset` in the file. */
-  keep(bytes: Buffer, start: number, end: number, offset: number): void
-  /** Takes a line feed that the file does not have. */
-  addNewline(): void
-  remove(removal: Removal): void
-  /** Whether a conflict marker at this offset makes the file one that is refused. */
-  mayRefuse(offset: number): boolean
 }
 
 /** A block of lines as streams/line-blocks.ts gives it. */

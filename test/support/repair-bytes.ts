@@ -1,6 +1,7 @@
 import { fileKind } from '../../src/core/file-kind.ts'
-import { type Removal, Repairer } from '../../src/core/repair.ts'
+import { Repairer } from '../../src/core/repair.ts'
 import type { RepairCounts } from '../../src/core/repair-counts.ts'
+import type { Removal } from '../../src/core/repair-target.ts'
 import { ToolError } from '../../src/core/tool-error.ts'
 import { lineBlocks } from '../../src/streams/line-blocks.ts'
 import { MemoryReader } from './memory-reader.ts'
