@@ -1,4 +1,5 @@
-import { type Profile, runLab } from '../test/support/pace-lab.ts'
+import { runLab } from '../test/support/pace-lab.ts'
+import type { Profile } from '../test/support/pace-lab-profile.ts'
 import { PROFILES } from '../test/support/pace-lab-profiles.ts'
 import {
   type Best,

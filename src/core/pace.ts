@@ -10,6 +10,8 @@ const START = 4
 /** No search begins higher: what was sent at once to a small server can only drain. */
 const HIGHEST_START = 16
 const SECOND = 1000
+/** A 429 so long (ms) after the limit has risen is of the number of open requests. */
+const BLAMED_FOR = 15_000
 
 /** Growth a second of the ramp: while the limit is small, and after that. */
 const SMALL = 32
@@ -47,13 +49,14 @@ export class PaceController {
   #pressedUntil = 0
   #doubted = false
   #setAt = 0
+  #risenAt = 0
   #still = 0
   #trial = new GrowthTrial(this.signals.delivered)
   #probe = new DownwardProbe(this.signals)
   #refusals = new Refusals()
   #preemptions = new Preemptions()
   #habit = new Habit()
-  #got429 = false
+  #accepted: number | undefined
   #timedOut = false
   #completed = 0
   #stalls = 0
@@ -73,9 +76,9 @@ export class PaceController {
     this.signals.completed(latency)
   }
 
-  /** Notes a 429. */
-  limited(): void {
-    this.#got429 = true
+  /** Notes a 429. @param others requests that were open beside it: so many are not too many */
+  limited(others: number): void {
+    this.#accepted = Math.min(this.#accepted ?? others, others)
   }
 
   /** Notes a request that got no first token in time. */
@@ -112,13 +115,17 @@ export class PaceController {
   /** 429, first-token timeouts and preemptions: whether one of them moved the limit. */
   #afterTrouble(view: PaceView): boolean {
     const { now, open, unstarted } = view
-    if (this.#got429) {
-      this.#got429 = false
+    const accepted = this.#accepted
+    if (accepted !== undefined) {
+      this.#accepted = undefined
       if (now < this.#deafUntil) return true
-      this.#cut(open - this.#refusals.cut(open, now), '429', now)
-      this.#ceiling.refused(this.limit, now)
+      const risen = now - this.#risenAt < BLAMED_FOR
+      const limit = this.#refusals.bound(accepted, this.limit, risen, now)
+      this.#deafUntil = now + (risen ? 3 : 10) * SECOND
       this.#steps.careful()
-      this.#deafUntil = now + 10 * SECOND
+      if (limit === undefined) return true
+      this.#cut(limit, '429', now)
+      this.#ceiling.refused(this.limit, now)
       return true
     }
     if (this.#timedOut) {
@@ -271,6 +278,7 @@ export class PaceController {
   #set(limit: number, reason: string, now: number): void {
     const next = Math.round(Math.min(this.#max, Math.max(1, limit)))
     if (next === this.limit) return
+    if (next > this.limit) this.#risenAt = now
     this.reason = reason
     this.limit = next
     this.#setAt = now

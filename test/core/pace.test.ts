@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import { PaceController } from '../../src/core/pace.ts'
 import { FirstTokenFloor } from '../../src/core/pace-floor.ts'
 import type { PaceMetrics, PaceView } from '../../src/core/pace-signals.ts'
-import { type Profile, runLab } from '../support/pace-lab.ts'
+import { runLab } from '../support/pace-lab.ts'
+import type { Profile } from '../support/pace-lab-profile.ts'
 import { profileOf } from '../support/pace-lab-profiles.ts'
 import { figuresOf, secondsTo95 } from '../support/pace-lab-report.ts'
 
@@ -94,23 +95,43 @@ describe('in the laboratory, against the best fixed concurrency', () => {
 })
 
 describe('single rules', () => {
-  test('a 429 cuts from what is open, never from the limit', () => {
+  test('a 429 cuts to what was open beside it, never from the limit', () => {
     const pace = controllerAt(100)
-    pace.limited()
+    pace.limited(60)
     pace.second(view({ now: 1000, open: 60 }))
-    assert.equal(pace.limit, 58)
-    pace.limited()
+    assert.equal(pace.limit, 60)
+    pace.limited(58)
     pace.second(view({ now: 2000, open: 60 }))
-    assert.equal(pace.limit, 58, 'one cut in ten seconds')
+    assert.equal(pace.limit, 60, 'one cut in three seconds')
   })
 
-  test('the fourth 429 within a minute cuts deeper', () => {
+  test('the server that refuses the 21st request has 20', () => {
+    const pace = controllerAt(21)
+    pace.limited(20)
+    pace.second(view({ now: 1000, open: 20 }))
+    assert.equal(pace.limit, 20)
+  })
+
+  test('429 that go on cut deeper, also where what is refused is sent again at once', () => {
     const pace = controllerAt(100)
-    for (const now of [1000, 12_000, 23_000, 34_000]) {
-      pace.limited()
-      pace.second(view({ now, open: 100 }))
+    const limits = [1000, 4000, 7000, 10_000].map((now) => {
+      pace.limited(pace.limit - 1)
+      pace.second(view({ now, open: pace.limit }))
+      return pace.limit
+    })
+    assert.deepEqual(limits, [99, 97, 93, 85])
+  })
+
+  test('a 429 long after the limit has risen is not of the number of requests, unless it goes on', () => {
+    const pace = controllerAt(100)
+    const refuse = (now: number): number => {
+      pace.limited(40)
+      pace.second(view({ now, open: 40 }))
+      return pace.limit
     }
-    assert.equal(pace.limit, 85)
+    // A minute's requests are used up, once a minute.
+    assert.deepEqual([60_000, 120_001, 180_002].map(refuse), [100, 100, 100])
+    assert.deepEqual([240_003, 250_003, 260_003, 270_003].map(refuse), [100, 100, 100, 85])
   })
 
   test('a high start is begun low', () => {
@@ -121,7 +142,7 @@ describe('single rules', () => {
 
   test('a cut never raises the limit', () => {
     const pace = controllerAt(10)
-    pace.limited()
+    pace.firstTokenTimeout()
     pace.second(view({ now: 1000, open: 100 }))
     assert.equal(pace.limit, 10)
   })

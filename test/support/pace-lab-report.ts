@@ -1,4 +1,5 @@
-import { type LabOptions, type LabResult, type Profile, runLab } from './pace-lab.ts'
+import { type LabOptions, type LabResult, runLab } from './pace-lab.ts'
+import type { Profile } from './pace-lab-profile.ts'
 
 const SECOND = 1000
 /** Share of the requests after which warm-up is over. */
