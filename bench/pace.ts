@@ -7,6 +7,7 @@ import {
   figuresOf,
   isShared,
   secondsTo95,
+  secondsToLimit,
   sweep,
 } from '../test/support/pace-lab-report.ts'
 import type { Benchmark } from './support/benchmark.ts'
@@ -58,7 +59,10 @@ function compare(
   const misses = missesOf(figures, profile, best, { steady, whole })
   reporter.add({
     what: `${profile.name}, ${metrics ? 'with' : 'without'} /metrics`,
-    ours: oursText(figures, best, secondsTo95(result, best.steady)),
+    ours: oursText(figures, best, {
+      limit: secondsToLimit(result, best.band),
+      rate: secondsTo95(result, best.steady),
+    }),
     peer: bestText(best),
     ratio: figures.steady / best.steady,
     goal: {
@@ -90,7 +94,13 @@ function missesOf(
   return misses
 }
 
-function oursText(figures: Figures, best: Best, reached: number | undefined): string {
+/** Seconds until the limit was found, and until the rate was there. */
+interface Found {
+  limit: number | undefined
+  rate: number | undefined
+}
+
+function oursText(figures: Figures, best: Best, found: Found): string {
   const percent = (a: number, b: number): string => `${((100 * a) / b).toFixed(1)}`
   const other = best.nearly.neighbour
   // Of what it has beside the best, and of one of our own kind: of what both have.
@@ -99,7 +109,7 @@ function oursText(figures: Figures, best: Best, reached: number | undefined): st
   const throughput = `${percent(figures.steady, best.steady)}/${percent(figures.whole, best.whole)} %`
   const wait = `first token ${figures.firstToken.toFixed(2)} s`
   const swing = `swing ${figures.swing.toFixed(2)}`
-  return `${throughput}, ${wait}, 95 % after ${reached ?? 'never'} s, ${swing}, limit ${figures.meanLimit.toFixed(0)}${neighbour}`
+  return `${throughput}, ${wait}, limit found after ${found.limit ?? 'never'} s, 95 % after ${found.rate ?? 'never'} s, ${swing}, limit ${figures.meanLimit.toFixed(0)}${neighbour}`
 }
 
 function bestText({ concurrency, nearly, steady }: Best): string {

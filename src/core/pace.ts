@@ -24,7 +24,7 @@ const FLATTENING = 0.5
 const STEP_SECONDS = 20
 /** The part of a growth that may be tried again: where much was lost by it, and where little was. */
 const AFTER_LOSS = 0.15
-const AFTER_DOUBT = 0.5
+const AFTER_DOUBT = 0.3
 /** A KV cache that was too small once is so for a while, and what did harm once may again. */
 const PRESSED_FOR = 1_800_000
 const GENTLE_FOR = 7_200_000

@@ -6,7 +6,7 @@ import type { PaceMetrics, PaceView } from '../../src/core/pace-signals.ts'
 import { runLab } from '../support/pace-lab.ts'
 import type { Profile } from '../support/pace-lab-profile.ts'
 import { profileOf } from '../support/pace-lab-profiles.ts'
-import { figuresOf, secondsTo95 } from '../support/pace-lab-report.ts'
+import { figuresOf, secondsTo95, secondsToLimit } from '../support/pace-lab-report.ts'
 
 const REQUESTS = 2500
 
@@ -44,6 +44,26 @@ describe('in the laboratory, against the best fixed concurrency', () => {
         assert.equal(figures.timeouts, 0)
         const reached = secondsTo95(result, fixed.steady)
         assert.ok(reached !== undefined && reached <= 100, `95 % after ${reached} s`)
+      })
+    }
+  }
+
+  // Bands as the sweep of bench/pace.ts finds them: 95 % of the best, and no long queue.
+  for (const [name, low, high] of [
+    ['knee 1,024', 825, 1088],
+    ['thrash past 90 of 400', 75, 94],
+    ['long prompts', 101, 136],
+    ['prompts of 8,000', 39, 71],
+    ['no knee', 479, 2048],
+  ] as const) {
+    for (const metrics of [true, false]) {
+      test(`${name}, ${metrics ? 'with' : 'without'} metrics: the limit is found in a minute`, () => {
+        for (const seed of [2, 5]) {
+          const profile = profileOf(name)
+          const result = runLab({ profile, requests: REQUESTS, seed, pace: { metrics } })
+          const found = secondsToLimit(result, { low, high })
+          assert.ok(found !== undefined && found <= 60, `after ${found} s with seed ${seed}`)
+        }
       })
     }
   }

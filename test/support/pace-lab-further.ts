@@ -70,5 +70,14 @@ export const FURTHER: readonly Profile[] = [
   },
   { name: '400 requests', servers: [KNEE_64], requests: 400 },
   { name: 'a gateway of 3 s', servers: [KNEE_64], delay: { mean: 3, sigma: 0.05 } },
+  // Those of simulate-server whose KV cache is full before their slots are.
+  {
+    name: 'rtx4090-7b',
+    servers: [{ slots: 256, peak: 2070, half: 35, prefill: 7000, kvCacheTokens: 45_000 }],
+  },
+  {
+    name: 'h100-8b',
+    servers: [{ slots: 256, peak: 18_000, half: 72, prefill: 30_000, kvCacheTokens: 410_000 }],
+  },
   { name: 'jitter', servers: [KNEE_64], delay: { mean: 1, sigma: 1 } },
 ]
