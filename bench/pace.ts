@@ -1,4 +1,5 @@
 import { runLab } from '../test/support/pace-lab.ts'
+import { FURTHER } from '../test/support/pace-lab-further.ts'
 import type { Profile } from '../test/support/pace-lab-profile.ts'
 import { PROFILES } from '../test/support/pace-lab-profiles.ts'
 import {
@@ -26,8 +27,8 @@ export const pace: Benchmark = {
   name: 'pace',
   summary: '--concurrency auto against the best fixed concurrency, in virtual time',
   run(reporter, workshop) {
-    const requests = requestsOf(workshop)
-    for (const profile of PROFILES) {
+    for (const profile of [...PROFILES, ...FURTHER]) {
+      const requests = requestsOf(profile, workshop)
       const best = sweep(profile, requests)
       reporter.note(`${profile.name}: best ${bestText(best)}`)
       for (const metrics of [true, false]) compare(reporter, profile, best, requests, metrics)
@@ -36,8 +37,8 @@ export const pace: Benchmark = {
   },
 }
 
-function requestsOf(workshop: Workshop): number {
-  return Math.max(1000, workshop.scaled(REQUESTS))
+function requestsOf({ requests = REQUESTS }: Profile, workshop: Workshop): number {
+  return Math.max(Math.min(1000, requests), workshop.scaled(requests))
 }
 
 function compare(

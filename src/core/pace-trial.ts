@@ -26,7 +26,7 @@ const HARMLESS = 64
 const CLEAR_LOSS = 0.2
 /**
  * A doubling that gains less has found the flat part of the curve; one that loses so much, the end.
- * Rates waver by 3 %: where 10 % were demanded, the search sometimes ended at a fifth of the best limit.
+ * Rates waver by 3 %: where 10 % were demanded, the search sometimes ended at a fifth of the best.
  */
 const FLAT = 0.02
 const LOST = 0.05

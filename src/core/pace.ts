@@ -5,10 +5,11 @@ import { GrowthSteps } from './pace-steps.ts'
 import { GrowthTrial } from './pace-trial.ts'
 import { Habit, Preemptions, Refusals } from './pace-trouble.ts'
 
-/** Where the search begins: a low start costs seconds, a high one timeouts at a small server. */
+/**
+ * Where the search begins at most: a low start costs seconds, a high one timeouts at a small server,
+ * where what was sent at once can only drain.
+ */
 const START = 4
-/** No search begins higher: what was sent at once to a small server can only drain. */
-const HIGHEST_START = 16
 const SECOND = 1000
 /** A 429 so long (ms) after the limit has risen is of the number of open requests. */
 const BLAMED_FOR = 15_000
@@ -63,11 +64,11 @@ export class PaceController {
 
   /**
    * @param max the limit never goes beyond it
-   * @param start where the search begins, at most at 16
+   * @param start where the search begins, at most at 4
    */
   constructor(max: number, start = START) {
     this.#max = max
-    this.limit = Math.min(start, HIGHEST_START, max)
+    this.limit = Math.min(start, START, max)
   }
 
   /** Notes an answer. @param latency milliseconds */

@@ -155,8 +155,8 @@ describe('single rules', () => {
   })
 
   test('a high start is begun low', () => {
-    assert.equal(new PaceController(2048, 512).limit, 16)
-    assert.equal(new PaceController(2048, 6).limit, 6)
+    assert.equal(new PaceController(2048, 512).limit, 4)
+    assert.equal(new PaceController(2048, 2).limit, 2)
     assert.equal(new PaceController(3, 512).limit, 3)
   })
 

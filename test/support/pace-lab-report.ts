@@ -104,16 +104,20 @@ export function secondsToLimit({ seconds }: LabResult, { low, high }: Band): num
 /** The edges of the band, between the swept concurrencies by the straight line. */
 function bandOf(runs: (Figures & { concurrency: number })[], quick: boolean): Band {
   const least = GOOD * Math.max(...runs.map(({ steady }) => steady))
-  const excess = ({ steady, firstToken }: Figures): number =>
-    Math.min(steady / least - 1, quick ? 1 - firstToken / WAIT : Number.POSITIVE_INFINITY)
-  const first = runs.findIndex((run) => excess(run) >= 0)
-  const last = runs.findLastIndex((run) => excess(run) >= 0)
+  const margins = ({ steady, firstToken }: Figures): number[] => [
+    steady - least,
+    quick ? WAIT - firstToken : WAIT,
+  ]
+  const isGood = (run: Figures): boolean => margins(run).every((margin) => margin >= 0)
+  const first = runs.findIndex(isGood)
+  const last = runs.findLastIndex(isGood)
   const edge = (inside: number, outside: number): number => {
     const a = runs[inside]!
     const b = runs[outside]
     if (b === undefined) return a.concurrency
-    const part = excess(a) / (excess(a) - excess(b))
-    return a.concurrency + part * (b.concurrency - a.concurrency)
+    const there = margins(b)
+    const parts = margins(a).map((here, i) => (there[i]! < 0 ? here / (here - there[i]!) : 1))
+    return a.concurrency + Math.min(...parts) * (b.concurrency - a.concurrency)
   }
   return { low: edge(first, first - 1), high: edge(last, last + 1) }
 }
