@@ -1,4 +1,6 @@
-import { type Profile, runLab } from '../test/support/pace-lab.ts'
+import { runLab } from '../test/support/pace-lab.ts'
+import { FURTHER } from '../test/support/pace-lab-further.ts'
+import type { Profile } from '../test/support/pace-lab-profile.ts'
 import { PROFILES } from '../test/support/pace-lab-profiles.ts'
 import {
   type Best,
@@ -6,6 +8,7 @@ import {
   figuresOf,
   isShared,
   secondsTo95,
+  secondsToLimit,
   sweep,
 } from '../test/support/pace-lab-report.ts'
 import type { Benchmark } from './support/benchmark.ts'
@@ -24,8 +27,8 @@ export const pace: Benchmark = {
   name: 'pace',
   summary: '--concurrency auto against the best fixed concurrency, in virtual time',
   run(reporter, workshop) {
-    const requests = requestsOf(workshop)
-    for (const profile of PROFILES) {
+    for (const profile of [...PROFILES, ...FURTHER]) {
+      const requests = requestsOf(profile, workshop)
       const best = sweep(profile, requests)
       reporter.note(`${profile.name}: best ${bestText(best)}`)
       for (const metrics of [true, false]) compare(reporter, profile, best, requests, metrics)
@@ -34,8 +37,8 @@ export const pace: Benchmark = {
   },
 }
 
-function requestsOf(workshop: Workshop): number {
-  return Math.max(1000, workshop.scaled(REQUESTS))
+function requestsOf({ requests = REQUESTS }: Profile, workshop: Workshop): number {
+  return Math.max(Math.min(1000, requests), workshop.scaled(requests))
 }
 
 function compare(
@@ -57,7 +60,10 @@ function compare(
   const misses = missesOf(figures, profile, best, { steady, whole })
   reporter.add({
     what: `${profile.name}, ${metrics ? 'with' : 'without'} /metrics`,
-    ours: oursText(figures, best, secondsTo95(result, best.steady)),
+    ours: oursText(figures, best, {
+      limit: secondsToLimit(result, best.band),
+      rate: secondsTo95(result, best.steady),
+    }),
     peer: bestText(best),
     ratio: figures.steady / best.steady,
     goal: {
@@ -89,7 +95,13 @@ function missesOf(
   return misses
 }
 
-function oursText(figures: Figures, best: Best, reached: number | undefined): string {
+/** Seconds until the limit was found, and until the rate was there. */
+interface Found {
+  limit: number | undefined
+  rate: number | undefined
+}
+
+function oursText(figures: Figures, best: Best, found: Found): string {
   const percent = (a: number, b: number): string => `${((100 * a) / b).toFixed(1)}`
   const other = best.nearly.neighbour
   // Of what it has beside the best, and of one of our own kind: of what both have.
@@ -98,7 +110,7 @@ function oursText(figures: Figures, best: Best, reached: number | undefined): st
   const throughput = `${percent(figures.steady, best.steady)}/${percent(figures.whole, best.whole)} %`
   const wait = `first token ${figures.firstToken.toFixed(2)} s`
   const swing = `swing ${figures.swing.toFixed(2)}`
-  return `${throughput}, ${wait}, 95 % after ${reached ?? 'never'} s, ${swing}, limit ${figures.meanLimit.toFixed(0)}${neighbour}`
+  return `${throughput}, ${wait}, limit found after ${found.limit ?? 'never'} s, 95 % after ${found.rate ?? 'never'} s, ${swing}, limit ${figures.meanLimit.toFixed(0)}${neighbour}`
 }
 
 function bestText({ concurrency, nearly, steady }: Best): string {

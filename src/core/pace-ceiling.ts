@@ -26,7 +26,7 @@ export class Ceiling {
 
   /** @param again whether the next time is to be longer */
   harmed(limit: number, now: number, again: boolean): void {
-    this.#set(Math.round(limit), now + this.#harmFor)
+    this.#set(Math.round(limit), now + (again ? this.#harmFor : AFTER_REFUSAL))
     if (again) this.#harmFor = Math.min(LONGEST, 2 * this.#harmFor)
   }
 

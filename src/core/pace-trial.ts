@@ -10,20 +10,25 @@ interface Trial {
 }
 
 const RAMP: Trial = { factor: 2, settle: 1, measure: 4 }
-const STEADY: Trial = { factor: 1.35, settle: 5, measure: 25 }
+const STEADY: Trial = { factor: 1.5, settle: 5, measure: 25 }
 /** Once growth has gained little: with a look downwards still no swing of a fifth. */
 const PLAIN: Trial = { ...STEADY, factor: 1.08 }
 const SOON = { settle: 3, measure: 11 }
+/** Seconds of standing still after which a limit is what the next growth is compared with. */
+const REST = 120
 /** A smaller growth cannot be to blame for a loss that can be told from noise. */
 const NOTABLE = 1.05
 /** Loss after a step that is more than the wavering of rates. */
 const CLEAR = 0.07
 /** Below this limit the ramp is not held up: what it could harm is soon undone. */
-const HARMLESS = 32
+const HARMLESS = 64
 /** Loss (in three seconds) that interrupts the ramp. */
 const CLEAR_LOSS = 0.2
-/** A doubling that gains less has found the flat part of the curve; one that loses so much, the end. */
-const FLAT = 0.1
+/**
+ * A doubling that gains less has found the flat part of the curve; one that loses so much, the end.
+ * Rates waver by 3 %: where 10 % were demanded, the search sometimes ended at a fifth of the best.
+ */
+const FLAT = 0.02
 const LOST = 0.05
 /** A growth in steady state that gains less of itself has gained little, and one that has: much. */
 const LITTLE = 0.15
@@ -71,7 +76,12 @@ export class GrowthTrial {
     if (!this.#delivered.known || (ramping && limit < HARMLESS)) return 'grow'
     const { factor, settle, measure } = ramping ? RAMP : this.plain ? PLAIN : STEADY
     const small = this.#base !== undefined && limit < factor * this.#base.limit
-    if (small && !(ramping && this.#seemsLess(limit))) return 'grow'
+    if (small && !(ramping && this.#seemsLess(limit))) {
+      // Harm leads back to where it stood long, and not to where it stood long ago.
+      const rested = !ramping && this.quiet(now) >= REST
+      if (rested) this.#base = { limit, rate: this.#delivered.over(measure) }
+      return 'grow'
+    }
     if (this.quiet(now) < settle + measure) return 'wait'
     let rate = this.#delivered.over(measure)
     const base = this.#base

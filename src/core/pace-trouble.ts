@@ -1,16 +1,30 @@
 const MINUTE = 60_000
+/** So many 429 in a minute are of the number of open requests all the same; and the deepest cut. */
+const PERSISTENT = 4
+const DEEP = 0.15
 /** This many preemptions, and this many for each completion, are more than the noise of lengths. */
 const FEWEST = 5
 const MOST_EACH = 0.6
 
-/** Counts 429 answers: how much of what is open must go. */
+/** Counts 429 answers: how many requests may stay open. */
 export class Refusals {
   #at: number[] = []
 
-  /** @returns the number of requests to take off what is open */
-  cut(open: number, now: number): number {
+  /**
+   * A server that counts open requests refuses at once what is too many. One that refuses later, and
+   * does not go on, counts something else, such as requests a minute.
+   *
+   * @param accepted requests that were open beside the one that was refused
+   * @param risen whether the limit has risen lately
+   * @returns undefined where the limit is not to blame
+   */
+  bound(accepted: number, limit: number, risen: boolean, now: number): number | undefined {
     this.#at = [...this.#at.filter((at) => now - at < MINUTE), now]
-    return this.#at.length >= 4 ? 0.15 * open : Math.max(1, 0.03 * open)
+    const times = this.#at.length
+    if (!risen) return times < PERSISTENT ? undefined : (1 - DEEP) * limit
+    // Where the place of what is refused is taken at once, what is open does not tell how many are
+    // too many: twice as many each time.
+    return Math.min(accepted, limit - Math.min(2 ** (times - 1), Math.max(1, DEEP * limit)))
   }
 }
 

@@ -5,11 +5,14 @@ import { GrowthSteps } from './pace-steps.ts'
 import { GrowthTrial } from './pace-trial.ts'
 import { Habit, Preemptions, Refusals } from './pace-trouble.ts'
 
-/** Where the search begins: a low start costs seconds, a high one timeouts at a small server. */
+/**
+ * Where the search begins at most: a low start costs seconds, a high one timeouts at a small server,
+ * where what was sent at once can only drain.
+ */
 const START = 4
-/** No search begins higher: what was sent at once to a small server can only drain. */
-const HIGHEST_START = 16
 const SECOND = 1000
+/** A 429 so long (ms) after the limit has risen is of the number of open requests. */
+const BLAMED_FOR = 15_000
 
 /** Growth a second of the ramp: while the limit is small, and after that. */
 const SMALL = 32
@@ -22,7 +25,7 @@ const FLATTENING = 0.5
 const STEP_SECONDS = 20
 /** The part of a growth that may be tried again: where much was lost by it, and where little was. */
 const AFTER_LOSS = 0.15
-const AFTER_DOUBT = 0.5
+const AFTER_DOUBT = 0.3
 /** A KV cache that was too small once is so for a while, and what did harm once may again. */
 const PRESSED_FOR = 1_800_000
 const GENTLE_FOR = 7_200_000
@@ -47,24 +50,25 @@ export class PaceController {
   #pressedUntil = 0
   #doubted = false
   #setAt = 0
+  #risenAt = 0
   #still = 0
   #trial = new GrowthTrial(this.signals.delivered)
   #probe = new DownwardProbe(this.signals)
   #refusals = new Refusals()
   #preemptions = new Preemptions()
   #habit = new Habit()
-  #got429 = false
+  #accepted: number | undefined
   #timedOut = false
   #completed = 0
   #stalls = 0
 
   /**
    * @param max the limit never goes beyond it
-   * @param start where the search begins, at most at 16
+   * @param start where the search begins, at most at 4
    */
   constructor(max: number, start = START) {
     this.#max = max
-    this.limit = Math.min(start, HIGHEST_START, max)
+    this.limit = Math.min(start, START, max)
   }
 
   /** Notes an answer. @param latency milliseconds */
@@ -73,9 +77,9 @@ export class PaceController {
     this.signals.completed(latency)
   }
 
-  /** Notes a 429. */
-  limited(): void {
-    this.#got429 = true
+  /** Notes a 429. @param others requests that were open beside it: so many are not too many */
+  limited(others: number): void {
+    this.#accepted = Math.min(this.#accepted ?? others, others)
   }
 
   /** Notes a request that got no first token in time. */
@@ -112,13 +116,17 @@ export class PaceController {
   /** 429, first-token timeouts and preemptions: whether one of them moved the limit. */
   #afterTrouble(view: PaceView): boolean {
     const { now, open, unstarted } = view
-    if (this.#got429) {
-      this.#got429 = false
+    const accepted = this.#accepted
+    if (accepted !== undefined) {
+      this.#accepted = undefined
       if (now < this.#deafUntil) return true
-      this.#cut(open - this.#refusals.cut(open, now), '429', now)
-      this.#ceiling.refused(this.limit, now)
+      const risen = now - this.#risenAt < BLAMED_FOR
+      const limit = this.#refusals.bound(accepted, this.limit, risen, now)
+      this.#deafUntil = now + (risen ? 3 : 10) * SECOND
       this.#steps.careful()
-      this.#deafUntil = now + 10 * SECOND
+      if (limit === undefined) return true
+      this.#cut(limit, '429', now)
+      this.#ceiling.refused(this.limit, now)
       return true
     }
     if (this.#timedOut) {
@@ -271,6 +279,7 @@ export class PaceController {
   #set(limit: number, reason: string, now: number): void {
     const next = Math.round(Math.min(this.#max, Math.max(1, limit)))
     if (next === this.limit) return
+    if (next > this.limit) this.#risenAt = now
     this.reason = reason
     this.limit = next
     this.#setAt = now

@@ -32,6 +32,23 @@ test('--concurrency auto fills a server of 16 slots and not its queue', async ()
   }
 })
 
+test('a 429 with Retry-After keeps the other requests back too', async (t) => {
+  const times: number[] = []
+  const server = await serve(t, (request, response, nth) => {
+    times.push(performance.now())
+    if (nth > 0) return answerWell(request, response)
+    response.setHeader('retry-after', '20')
+    json(response, {}, 429)
+  })
+  const args = ['-c', 'auto', '--max-concurrency', '1', '--clock-speed', '20', '--url', server.url]
+  const input = [1, 2, 3].map((id) => `{"id":${id},"prompt":"p${id}"}\n`).join('')
+  const result = await run('fanout-complete', args, { input })
+  assert.equal(result.code, 0, result.stderr)
+  assert.equal(times.length, 4)
+  // Of the server's time, and never less: the next request, whichever it is, is a second late.
+  assert.ok(times[1]! - times[0]! >= 950, `it came after ${times[1]! - times[0]!} ms`)
+})
+
 describe('/metrics of no use are told once, and the run goes on by first tokens', () => {
   const html = '<html><body>vllm:num_requests_waiting 3</body></html>'
   const lies = 'vllm:num_requests_running -1\nvllm:num_requests_waiting NaN\n'

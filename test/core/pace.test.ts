@@ -3,9 +3,10 @@ import { describe, test } from 'node:test'
 import { PaceController } from '../../src/core/pace.ts'
 import { FirstTokenFloor } from '../../src/core/pace-floor.ts'
 import type { PaceMetrics, PaceView } from '../../src/core/pace-signals.ts'
-import { type Profile, runLab } from '../support/pace-lab.ts'
+import { runLab } from '../support/pace-lab.ts'
+import type { Profile } from '../support/pace-lab-profile.ts'
 import { profileOf } from '../support/pace-lab-profiles.ts'
-import { figuresOf, secondsTo95 } from '../support/pace-lab-report.ts'
+import { figuresOf, secondsTo95, secondsToLimit } from '../support/pace-lab-report.ts'
 
 const REQUESTS = 2500
 
@@ -43,6 +44,26 @@ describe('in the laboratory, against the best fixed concurrency', () => {
         assert.equal(figures.timeouts, 0)
         const reached = secondsTo95(result, fixed.steady)
         assert.ok(reached !== undefined && reached <= 100, `95 % after ${reached} s`)
+      })
+    }
+  }
+
+  // Bands as the sweep of bench/pace.ts finds them: 95 % of the best, and no long queue.
+  for (const [name, low, high] of [
+    ['knee 1,024', 825, 1088],
+    ['thrash past 90 of 400', 75, 94],
+    ['long prompts', 101, 136],
+    ['prompts of 8,000', 39, 71],
+    ['no knee', 479, 2048],
+  ] as const) {
+    for (const metrics of [true, false]) {
+      test(`${name}, ${metrics ? 'with' : 'without'} metrics: the limit is found in a minute`, () => {
+        for (const seed of [2, 5]) {
+          const profile = profileOf(name)
+          const result = runLab({ profile, requests: REQUESTS, seed, pace: { metrics } })
+          const found = secondsToLimit(result, { low, high })
+          assert.ok(found !== undefined && found <= 60, `after ${found} s with seed ${seed}`)
+        }
       })
     }
   }
@@ -94,34 +115,54 @@ describe('in the laboratory, against the best fixed concurrency', () => {
 })
 
 describe('single rules', () => {
-  test('a 429 cuts from what is open, never from the limit', () => {
+  test('a 429 cuts to what was open beside it, never from the limit', () => {
     const pace = controllerAt(100)
-    pace.limited()
+    pace.limited(60)
     pace.second(view({ now: 1000, open: 60 }))
-    assert.equal(pace.limit, 58)
-    pace.limited()
+    assert.equal(pace.limit, 60)
+    pace.limited(58)
     pace.second(view({ now: 2000, open: 60 }))
-    assert.equal(pace.limit, 58, 'one cut in ten seconds')
+    assert.equal(pace.limit, 60, 'one cut in three seconds')
   })
 
-  test('the fourth 429 within a minute cuts deeper', () => {
+  test('the server that refuses the 21st request has 20', () => {
+    const pace = controllerAt(21)
+    pace.limited(20)
+    pace.second(view({ now: 1000, open: 20 }))
+    assert.equal(pace.limit, 20)
+  })
+
+  test('429 that go on cut deeper, also where what is refused is sent again at once', () => {
     const pace = controllerAt(100)
-    for (const now of [1000, 12_000, 23_000, 34_000]) {
-      pace.limited()
-      pace.second(view({ now, open: 100 }))
+    const limits = [1000, 4000, 7000, 10_000].map((now) => {
+      pace.limited(pace.limit - 1)
+      pace.second(view({ now, open: pace.limit }))
+      return pace.limit
+    })
+    assert.deepEqual(limits, [99, 97, 93, 85])
+  })
+
+  test('a 429 long after the limit has risen is not of the number of requests, unless it goes on', () => {
+    const pace = controllerAt(100)
+    const refuse = (now: number): number => {
+      pace.limited(40)
+      pace.second(view({ now, open: 40 }))
+      return pace.limit
     }
-    assert.equal(pace.limit, 85)
+    // A minute's requests are used up, once a minute.
+    assert.deepEqual([60_000, 120_001, 180_002].map(refuse), [100, 100, 100])
+    assert.deepEqual([240_003, 250_003, 260_003, 270_003].map(refuse), [100, 100, 100, 85])
   })
 
   test('a high start is begun low', () => {
-    assert.equal(new PaceController(2048, 512).limit, 16)
-    assert.equal(new PaceController(2048, 6).limit, 6)
+    assert.equal(new PaceController(2048, 512).limit, 4)
+    assert.equal(new PaceController(2048, 2).limit, 2)
     assert.equal(new PaceController(3, 512).limit, 3)
   })
 
   test('a cut never raises the limit', () => {
     const pace = controllerAt(10)
-    pace.limited()
+    pace.firstTokenTimeout()
     pace.second(view({ now: 1000, open: 100 }))
     assert.equal(pace.limit, 10)
   })

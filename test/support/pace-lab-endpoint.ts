@@ -22,11 +22,15 @@ export class LabEndpoint {
   readonly controller: PaceController | undefined
   open = 0
   unstarted = 0
+  /** No request is sent before this moment. */
+  notBefore = 0
   /** Requests that are open at the server, in the order of their arrival. */
   readonly opened = new Set<Sequence>()
   /** Tokens delivered so far. */
   tokens = 0
   #finished = 0
+  /** Tokens of answers that were broken off: delivered, and of no use. */
+  #lost = 0
   #options: EndpointOptions
   #metrics: PaceMetrics[] = []
   #produced = new Map<Sequence, { tokens: number; at: number; told: boolean }>()
@@ -46,6 +50,7 @@ export class LabEndpoint {
     this.opened.delete(sequence)
     this.#produced.delete(sequence)
     if (sequence.state === 'finished') this.#finished += sequence.outputTokens
+    else this.#lost += sequence.produced
   }
 
   /** Requests that arrived before a moment and have no first token. */
@@ -73,7 +78,7 @@ export class LabEndpoint {
       open: this.open,
       unstarted: this.unstarted,
       metrics: this.#metrics.at(-this.#options.metricsAge),
-      tokens: this.tokens,
+      tokens: this.tokens + this.#lost,
       exhausted,
     }
     const { waiting, kvCacheUsage, preemptions } = this.server.scheduler

@@ -1,4 +1,4 @@
-import type { Profile } from './pace-lab.ts'
+import type { Profile } from './pace-lab-profile.ts'
 
 /** The story's server: a model of a trillion parameters, 400 to 600 tokens a second. */
 const STORY = { slots: 256, peak: 700, half: 32 }

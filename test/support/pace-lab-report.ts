@@ -1,4 +1,5 @@
-import { type LabOptions, type LabResult, type Profile, runLab } from './pace-lab.ts'
+import { type LabOptions, type LabResult, runLab } from './pace-lab.ts'
+import type { Profile } from './pace-lab-profile.ts'
 
 const SECOND = 1000
 /** Share of the requests after which warm-up is over. */
@@ -10,6 +11,12 @@ const SWING = 300
 /** The best fixed concurrency's first-token time is taken at the lowest that reaches this share. */
 const NEARLY = 0.97
 const HIGHEST = 2048
+/** A limit is found where it stays for so many seconds with which this share of the best is reached. */
+const KEPT = 60
+const GOOD = 0.95
+/** Seconds that the median first token may take, and below which the best's is quick. */
+const WAIT = 5
+const QUICK = 1
 
 /** The figures of one run. Rates in tokens a second, times in seconds. */
 export interface Figures {
@@ -27,8 +34,16 @@ export interface Figures {
   meanLimit: number
 }
 
+/** Limits with which a server is used well: from the lowest to the highest. */
+export interface Band {
+  low: number
+  high: number
+}
+
 /** What the best fixed concurrency does. */
 export interface Best {
+  /** Those with 95 % of the best and a first token within five seconds, if the best's is quick. */
+  band: Band
   concurrency: number
   steady: number
   whole: number
@@ -76,6 +91,37 @@ export function secondsTo95({ seconds }: LabResult, steady: number): number | un
   return undefined
 }
 
+/** Seconds until the limit was within a band for a minute; undefined where it never was. */
+export function secondsToLimit({ seconds }: LabResult, { low, high }: Band): number | undefined {
+  let since = 0
+  for (const [second, { limit }] of seconds.entries()) {
+    if (limit < Math.floor(low) || limit > Math.ceil(high)) since = second + 1
+    else if (second - since >= KEPT) return since
+  }
+  return undefined
+}
+
+/** The edges of the band, between the swept concurrencies by the straight line. */
+function bandOf(runs: (Figures & { concurrency: number })[], quick: boolean): Band {
+  const least = GOOD * Math.max(...runs.map(({ steady }) => steady))
+  const margins = ({ steady, firstToken }: Figures): number[] => [
+    steady - least,
+    quick ? WAIT - firstToken : WAIT,
+  ]
+  const isGood = (run: Figures): boolean => margins(run).every((margin) => margin >= 0)
+  const first = runs.findIndex(isGood)
+  const last = runs.findLastIndex(isGood)
+  const edge = (inside: number, outside: number): number => {
+    const a = runs[inside]!
+    const b = runs[outside]
+    if (b === undefined) return a.concurrency
+    const there = margins(b)
+    const parts = margins(a).map((here, i) => (there[i]! < 0 ? here / (here - there[i]!) : 1))
+    return a.concurrency + Math.min(...parts) * (b.concurrency - a.concurrency)
+  }
+  return { low: edge(first, first - 1), high: edge(last, last + 1) }
+}
+
 /**
  * Sweeps the fixed concurrencies. Beside a neighbour the best is the lowest that leaves nothing of
  * the server idle: beyond that a client only takes from the other. Beside one of our own kind it is
@@ -90,12 +136,13 @@ export function sweep(met: Profile, requests: number, step = 2 ** 0.25): Best {
   const total = ({ steady, neighbour }: Figures): number => steady + neighbour
   const most = Math.max(...runs.map(total))
   const nearly = runs.find((run) => total(run) >= NEARLY * most)!
+  const band = bandOf(runs, nearly.firstToken < QUICK)
   if (profile.neighbour) {
     const full = runs.find((run) => total(run) >= 0.995 * most)!
-    return { ...full, nearly: full }
+    return { ...full, nearly: full, band }
   }
   const best = runs.reduce((a, b) => (b.steady > a.steady ? b : a))
-  return { ...best, whole: Math.max(...runs.map(({ whole }) => whole)), nearly }
+  return { ...best, whole: Math.max(...runs.map(({ whole }) => whole)), nearly, band }
 }
 
 /** Whether another client that finds its pace as we do loads the server. */

@@ -1,41 +1,17 @@
 import { PaceController } from '../../src/core/pace.ts'
-import type { PaceMetrics } from '../../src/core/pace-signals.ts'
-import { lognormal, uniform } from '../../src/simulator/random.ts'
-import type { Sequence, SequenceSpec } from '../../src/simulator/sequence.ts'
+import { uniform } from '../../src/simulator/random.ts'
+import type { Sequence } from '../../src/simulator/sequence.ts'
 import { LabEndpoint } from './pace-lab-endpoint.ts'
-import { LabServer, type ServerSpec } from './pace-lab-server.ts'
+import { DISPATCH, delayOf, type Profile, sequenceOf } from './pace-lab-profile.ts'
+import { LabServer } from './pace-lab-server.ts'
 
 const SECOND = 1000
-/** Milliseconds from the end of one request to the next one's arrival, and the step of the clock. */
-const DISPATCH = 50
-const ANSWERS = { mean: 1263, sigma: 0.9, longest: 8000 }
 const BACKOFF = 1000
 const LONGEST_BACKOFF = 60_000
 /** Numbers of prompts that are another client's. */
 const NEIGHBOURS_FROM = 1_000_000
 /** Nothing of ours takes a month. */
 const ENDLESS = 30 * 86_400 * SECOND
-
-/** What the client meets. */
-export interface Profile {
-  name: string
-  servers: ServerSpec[]
-  promptTokens?: number
-  /** Lengths of the answers: lognormal, cut at the longest. */
-  answers?: { mean: number; sigma: number; longest: number }
-  /** Share of the slots and of the rate that is there, by the share of the run that is done. */
-  capacity?: (done: number) => number
-  /** Share of the rate alone, by the second of the run. */
-  speed?: (second: number) => number
-  /**
-   * Requests that another client has open at the first server all the time, or `auto` for one that
-   * finds its pace as we do, from the second at which it begins.
-   */
-  neighbour?: number | { auto: number }
-  /** Seconds that a reply of /metrics is old when it is used, and what it makes of the truth. */
-  metricsAge?: number
-  told?: (truth: PaceMetrics) => PaceMetrics
-}
 
 export interface LabOptions {
   profile: Profile
@@ -86,10 +62,11 @@ class Lab {
   #neighbour: LabEndpoint | undefined
   #fixed: number
   #now = 0
+  #down = false
   #sent = 0
   #done = 0
   #next = 0
-  /** In order of time, since the delay is the same for all. */
+  /** In order of time. */
   #arrivals: { at: number; index: number; endpoint: LabEndpoint }[] = []
   #retries: { at: number; index: number; attempt: number }[] = []
   #ready: number[] = []
@@ -176,11 +153,16 @@ class Lab {
   }
 
   #freest(): LabEndpoint | undefined {
+    if (this.#down) return undefined
     let best: LabEndpoint | undefined
     let open = 0
     for (const endpoint of this.#endpoints) {
       open += endpoint.open
-      if (endpoint.open >= endpoint.limit) continue
+      if (
+        endpoint.open >= endpoint.limit ||
+        Math.max(endpoint.notBefore, endpoint.server.notBefore) > this.#now
+      )
+        continue
       if (best === undefined || endpoint.open < best.open) best = endpoint
     }
     return open < this.#fixed ? best : undefined
@@ -189,14 +171,23 @@ class Lab {
   #send(endpoint: LabEndpoint, index: number, at: number): void {
     endpoint.open++
     endpoint.unstarted++
-    this.#arrivals.push({ at: at + DISPATCH, index, endpoint })
+    const arrival = { at: at + delayOf(this.#options.profile, this.#seed, index), index, endpoint }
+    let place = this.#arrivals.length
+    while (place > this.#next && this.#arrivals[place - 1]!.at > arrival.at) place--
+    this.#arrivals.splice(place, 0, arrival)
   }
 
   #arrive(until: number): void {
     while (this.#arrivals[this.#next] && this.#arrivals[this.#next]!.at <= until) {
       const { at, index, endpoint } = this.#arrivals[this.#next++]!
       endpoint.server.advance(at)
-      const sequence = endpoint.server.add(this.#spec(index), at)
+      if (this.#down) {
+        endpoint.open--
+        endpoint.unstarted--
+        this.#ready.push(index)
+        continue
+      }
+      const sequence = endpoint.server.add(sequenceOf(this.#options.profile, this.#seed, index), at)
       if (sequence === undefined) this.#refused(endpoint, index)
       else {
         this.#owners.set(sequence, { index, endpoint })
@@ -206,39 +197,37 @@ class Lab {
     if (this.#next > 1000) this.#next -= this.#arrivals.splice(0, this.#next).length
   }
 
-  #spec(index: number): SequenceSpec {
-    const { promptTokens = 200, answers = ANSWERS } = this.#options.profile
-    const length = Math.round(lognormal(this.#seed, index, answers.mean, answers.sigma))
-    const spread = Math.round(promptTokens * (0.5 + uniform(this.#seed + 7, index)))
-    return { promptTokens: spread, outputTokens: Math.min(answers.longest, Math.max(1, length)) }
-  }
-
   #refused(endpoint: LabEndpoint, index: number): void {
     endpoint.open--
     endpoint.unstarted--
-    endpoint.controller?.limited()
+    endpoint.controller?.limited(endpoint.open)
+    const asked = endpoint.server.retryAfter(this.#now)
+    if (asked !== undefined) endpoint.notBefore = this.#now + asked
     if (endpoint === this.#neighbour) return
     this.#result.refusals++
     const attempt = (this.#attempts.get(index) ?? 0) + 1
     this.#attempts.set(index, attempt)
     const most = Math.min(LONGEST_BACKOFF, BACKOFF * 2 ** (attempt - 1))
-    const delay = most * uniform(this.#seed + 11, index * 31 + attempt)
+    const draw = uniform(this.#seed + 11, index * 31 + attempt)
+    const delay = asked === undefined ? most * draw : asked * (1 + 0.1 * draw)
     this.#retries.push({ at: this.#now + delay, index, attempt })
   }
 
   #started(sequence: Sequence): void {
-    const { endpoint } = this.#owners.get(sequence)!
+    const { index, endpoint } = this.#owners.get(sequence)!
     endpoint.unstarted--
-    const waited = sequence.firstTokenAt! - sequence.arrivedAt + DISPATCH
+    const delay = delayOf(this.#options.profile, this.#seed, index)
+    const waited = sequence.firstTokenAt! - sequence.arrivedAt + delay
     endpoint.controller?.signals.firstToken(waited)
     if (endpoint !== this.#neighbour) this.#result.firstTokens.push(waited)
   }
 
   #finished(sequence: Sequence): void {
-    const { endpoint } = this.#owners.get(sequence)!
+    const { index, endpoint } = this.#owners.get(sequence)!
     this.#owners.delete(sequence)
     endpoint.close(sequence)
-    endpoint.controller?.completed(sequence.finishedAt! - sequence.arrivedAt + DISPATCH)
+    const delay = delayOf(this.#options.profile, this.#seed, index)
+    endpoint.controller?.completed(sequence.finishedAt! - sequence.arrivedAt + delay)
     if (endpoint === this.#neighbour) {
       if (endpoint.open < endpoint.limit)
         this.#send(endpoint, this.#neighbourNext++, sequence.finishedAt!)
@@ -256,12 +245,15 @@ class Lab {
     const { profile, requests } = this.#options
     const second = { at: this.#now, limit: 0, open: 0, tokens: 0, neighbour: 0 }
     for (const server of this.#servers) {
-      server.capacity = profile.capacity?.(this.#done / requests) ?? 1
+      server.capacity = profile.capacity?.(this.#done / requests, this.#now / SECOND) ?? 1
       server.speed = profile.speed?.(this.#now / SECOND) ?? 1
     }
+    this.#down = profile.down?.(this.#now / SECOND) ?? false
     for (const endpoint of this.#endpoints) {
-      this.#giveUp(endpoint)
-      const move = endpoint.second(this.#now, this.#isExhausted())
+      if (this.#down) for (const sequence of endpoint.opened) this.#drop(endpoint, sequence)
+      else this.#giveUp(endpoint)
+      // A server that is down rests, and its controller with it.
+      const move = this.#down ? undefined : endpoint.second(this.#now, this.#isExhausted())
       if (move !== undefined) this.#result.moves.push(move)
       second.limit += Math.min(endpoint.limit, this.#fixed)
       second.open += endpoint.open
@@ -277,13 +269,18 @@ class Lab {
     const { firstTokenBudget = 1_800_000 } = this.#options
     for (const sequence of endpoint.late(this.#now - firstTokenBudget)) {
       this.#result.timeouts++
-      endpoint.server.scheduler.abort(sequence, this.#now)
-      endpoint.close(sequence)
-      endpoint.unstarted--
+      this.#drop(endpoint, sequence)
       endpoint.controller?.firstTokenTimeout()
-      this.#ready.push(this.#owners.get(sequence)!.index)
-      this.#owners.delete(sequence)
     }
+  }
+
+  /** Ends a request that is to be sent again. */
+  #drop(endpoint: LabEndpoint, sequence: Sequence): void {
+    endpoint.server.scheduler.abort(sequence, this.#now)
+    endpoint.close(sequence)
+    if (sequence.firstTokenAt === undefined) endpoint.unstarted--
+    this.#ready.push(this.#owners.get(sequence)!.index)
+    this.#owners.delete(sequence)
   }
 
   #isExhausted(): boolean {

@@ -1,8 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
+import type { PaceController } from '../../core/pace.ts'
 import { restByHeaders } from '../../core/rate-headers.ts'
 import type { ExchangeListener, Outcome } from '../../net/exchange.ts'
 import type { PooledEndpoint } from './endpoint-pool.ts'
+
+/** Milliseconds that one 429 keeps all other requests from an endpoint at most. */
+const LONGEST_REST = 60_000
 
 /** One request at one endpoint: tells the endpoint, and what steers it, how it goes. */
 export class Attempt implements ExchangeListener {
@@ -46,8 +50,7 @@ export class Attempt implements ExchangeListener {
   onHeaders(headers: IncomingHttpHeaders): void {
     const { endpoint } = this
     endpoint.server.seen = true
-    const rest = restByHeaders(headers)
-    if (rest > 0) endpoint.notBefore = Math.max(endpoint.notBefore, this.#clock.now() + rest)
+    this.#rest(restByHeaders(headers))
   }
 
   end(outcome: Outcome): void {
@@ -57,14 +60,25 @@ export class Attempt implements ExchangeListener {
     if (outcome.kind === 'failure') endpoint.counts.failed++
     else endpoint.counts.answered++
     this.outcome = outcome
-    tellPace(endpoint, outcome)
+    if (endpoint.pace !== undefined) this.#tellPace(endpoint.pace, outcome)
   }
-}
 
-/** What the controller of the pace learns from a reply. */
-function tellPace({ pace }: PooledEndpoint, outcome: Outcome): void {
-  if (pace === undefined) return
-  if (outcome.kind !== 'failure') pace.completed(outcome.timing.total)
-  else if (outcome.failure.httpStatus === 429) pace.limited()
-  else if (outcome.failure.code === 'first-token-timeout') pace.firstTokenTimeout()
+  /** What the controller of the pace learns from a reply. */
+  #tellPace(pace: PaceController, outcome: Outcome): void {
+    if (outcome.kind !== 'failure') return pace.completed(outcome.timing.total)
+    const { httpStatus, code, retryAfter = 0 } = outcome.failure
+    if (code === 'first-token-timeout') pace.firstTokenTimeout()
+    if (httpStatus !== 429) return
+    pace.limited(this.endpoint.inUse - 1)
+    // Whose number of requests we choose is not asked by others while it refuses: of 3,000 prompts
+    // at 40 a minute each would be refused a dozen times, and be lost when its attempts are used up.
+    this.#rest(Math.min(retryAfter, LONGEST_REST))
+  }
+
+  /** The endpoint is not asked for so many milliseconds. */
+  #rest(ms: number): void {
+    if (ms <= 0) return
+    const { endpoint } = this
+    endpoint.notBefore = Math.max(endpoint.notBefore, this.#clock.now() + ms)
+  }
 }

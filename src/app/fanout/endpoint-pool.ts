@@ -31,7 +31,7 @@ export class PooledEndpoint {
   readonly firstTokens = new FirstTokenWatch()
   /** Requests that may be open there; infinite where only their number in all is limited. */
   limit = Number.POSITIVE_INFINITY
-  /** Not asked before this moment, as its rate-limit headers say. */
+  /** Not asked before this moment, as its rate-limit headers say, or where the pace is to be found a 429. */
   notBefore = 0
   /** What finds the limit, where it is to be found. */
   pace: PaceController | undefined
