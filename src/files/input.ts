@@ -5,7 +5,8 @@ import { promisify } from 'node:util'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { ioError, ToolError, usageError } from '../core/tool-error.ts'
 import { FdReader, KeptReader, PrefixedReader, StreamReader } from './byte-reader.ts'
-import { GzipReader } from './gzip-reader.ts'
+import { GZIP } from './gzip-member.ts'
+import { MemberReader } from './member-reader.ts'
 import { retryStale } from './stale.ts'
 import { ZstdReader } from './zstd-reader.ts'
 
@@ -164,7 +165,7 @@ function decompressor(
 ): ByteReader | Promise<ByteReader> {
   if (compression === 'gzip') {
     const rereadable = again ? { read: source.read.bind(source), again } : new KeptReader(source)
-    return new GzipReader(rereadable, name)
+    return new MemberReader(rereadable, GZIP, name)
   }
   return compression === 'zstd' ? ZstdReader.create(source, name) : source
 }

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { ByteReader } from '../../src/core/byte-reader.ts'
 import { KeptReader } from '../../src/files/byte-reader.ts'
-import { GzipReader } from '../../src/files/gzip-reader.ts'
+import { GZIP } from '../../src/files/gzip-member.ts'
+import { MemberReader } from '../../src/files/member-reader.ts'
 
 const LINES = Array.from({ length: 4000 }, (_, id) => `{"id":${id},"x":${(id * 7919) % 1e6}}\n`)
 const TEXT = Buffer.from(LINES.join(''))
@@ -27,7 +28,7 @@ async function everything(
   size = 65_536,
 ): Promise<{ bytes: Buffer; error: string }> {
   const source = bytesReader(packed, size)
-  const reader = new GzipReader(new KeptReader(source), 'x.gz')
+  const reader = new MemberReader(new KeptReader(source), GZIP, 'x.gz')
   const parts: Buffer[] = []
   for (;;) {
     const into = Buffer.alloc(10_000)
