@@ -8,7 +8,7 @@ import { FdReader, KeptReader, PrefixedReader, StreamReader } from './byte-reade
 import { GZIP } from './gzip-member.ts'
 import { MemberReader } from './member-reader.ts'
 import { retryStale } from './stale.ts'
-import { ZstdReader } from './zstd-reader.ts'
+import { zstdKind } from './zstd-member.ts'
 
 const openFd = promisify(open)
 const closeFd = promisify(close)
@@ -157,17 +157,15 @@ export function compressionOf(head: Buffer): Compression | undefined {
   return magic === 0xfd2fb528 || magic >>> 4 === 0x184d2a5 ? 'zstd' : undefined
 }
 
-function decompressor(
+async function decompressor(
   compression: Compression | undefined,
   source: ByteReader,
   name: string,
   again?: (offset: number) => ByteReader,
-): ByteReader | Promise<ByteReader> {
-  if (compression === 'gzip') {
-    const rereadable = again ? { read: source.read.bind(source), again } : new KeptReader(source)
-    return new MemberReader(rereadable, GZIP, name)
-  }
-  return compression === 'zstd' ? ZstdReader.create(source, name) : source
+): Promise<ByteReader> {
+  if (compression === undefined) return source
+  const rereadable = again ? { read: source.read.bind(source), again } : new KeptReader(source)
+  return new MemberReader(rereadable, compression === 'gzip' ? GZIP : await zstdKind(), name)
 }
 
 /** Gives read errors the file's name. */

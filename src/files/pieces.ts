@@ -46,21 +46,18 @@ export class Pieces {
       this.#searched = this.offset
       this.#header = this.offset + this.#indexOfHeader(ahead)
     }
-    const piece = ahead.subarray(0, Math.min(most, this.#header - this.offset))
-    this.#from += piece.length
-    this.offset += piece.length
-    return piece
+    return this.#take(Math.min(most, this.#header - this.offset))
   }
 
-  /** So many bytes, fewer at the end. */
+  /** So many bytes, fewer at the end; a header may be among them. */
   async exactly(count: number): Promise<Buffer> {
-    const first = await this.next(count)
+    await this.ahead()
+    const first = this.#take(count)
     if (first.length === count || first.length === 0) return first
     const bytes = Buffer.allocUnsafe(count)
-    let filled = 0
-    for (let piece = first; piece.length > 0; piece = await this.next(count - filled)) {
-      filled += piece.copy(bytes, filled)
-      if (filled === count) break
+    let filled = first.copy(bytes)
+    while (filled < count && (await this.ahead()).length > 0) {
+      filled += this.#take(count - filled).copy(bytes, filled)
     }
     return bytes.subarray(0, filled)
   }
@@ -68,11 +65,7 @@ export class Pieces {
   /** Passes over so many bytes; returns how many there were. */
   async skip(count: number): Promise<number> {
     let left = count
-    while (left > 0) {
-      const piece = await this.next(left)
-      if (piece.length === 0) break
-      left -= piece.length
-    }
+    while (left > 0 && (await this.ahead()).length > 0) left -= this.#take(left).length
     return count - left
   }
 
@@ -95,6 +88,13 @@ export class Pieces {
   /** Whether a header may come next. */
   async areAtHeader(): Promise<boolean> {
     return this.#form.mayBegin(await this.ahead())
+  }
+
+  #take(most: number): Buffer {
+    const piece = this.#ahead().subarray(0, most)
+    this.#from += piece.length
+    this.offset += piece.length
+    return piece
   }
 
   #ahead(): Buffer {
