@@ -137,7 +137,10 @@ class ZstdFrame implements Member {
   async next(): Promise<Buffer | undefined> {
     while (!this.#isAtEnd) {
       const block = await this.#block()
-      if (!this.#unreadable && !block.isEmpty) this.#feed(block)
+      if (!this.#unreadable && !block.isEmpty) {
+        this.#decompress ??= this.#begin(await this.#holdsAll(block))
+        this.#feed(this.#decompress, block)
+      }
       this.#isAtEnd = block.isLast
       this.#searchFrom = this.#pieces.offset
       const chunk = this.#chunk
@@ -200,22 +203,28 @@ class ZstdFrame implements Member {
     return (await pieces.skip(checksum)) === checksum && isBoundary(await pieces.ahead())
   }
 
-  #feed({ head, body, isLast, isCompressed }: Block): void {
-    this.#decompress ??= this.#begin(isLast)
+  #feed(decompress: Decompress, { head, body, isCompressed }: Block): void {
     try {
       if (isCompressed && isEndless(body)) throw isDamaged(this.#searchFrom)
       // In two parts: of a block that comes whole the library keeps a reference for ever.
-      this.#decompress.push(head)
-      this.#decompress.push(body)
+      decompress.push(head)
+      decompress.push(body)
     } catch {
       throw isDamaged(this.#searchFrom)
     }
   }
 
-  /** The library reserves the window: no block refers to more than the data before it. */
-  #begin(isLast: boolean): Decompress {
+  /** Whether no data follows the first block: writers that flush and end add an empty one. */
+  async #holdsAll({ isLast }: Block): Promise<boolean> {
+    if (isLast || this.#isTrial()) return true
+    const next = blockHeader(await this.#pieces.ahead(), this.#header.window)
+    return next?.isLast === true && next.isEmpty
+  }
+
+  /** The library reserves the window, and moves all of it for each block: no more than is referred to. */
+  #begin(isOneBlock: boolean): Decompress {
     const { window, contentSize = window } = this.#header
-    const most = isLast || this.#isTrial() ? LARGEST_BLOCK : LARGEST_WINDOW
+    const most = isOneBlock ? LARGEST_BLOCK : LARGEST_WINDOW
     const decompress = new this.#library.Decompress((data) => {
       this.#chunk = Buffer.from(data.buffer, data.byteOffset, data.length)
     })
