@@ -4,7 +4,7 @@ import { isatty } from 'node:tty'
 import { promisify } from 'node:util'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { ioError, ToolError, usageError } from '../core/tool-error.ts'
-import { FdReader, KeptReader, PrefixedReader, StreamReader } from './byte-reader.ts'
+import { FdReader, FileReader, KeptReader, PrefixedReader, StreamReader } from './byte-reader.ts'
 import { GZIP } from './gzip-member.ts'
 import { MemberReader } from './member-reader.ts'
 import { retryStale } from './stale.ts'
@@ -164,7 +164,7 @@ async function decompressor(
   again?: (offset: number) => ByteReader,
 ): Promise<ByteReader> {
   if (compression === undefined) return source
-  const rereadable = again ? { read: source.read.bind(source), again } : new KeptReader(source)
+  const rereadable = again ? new FileReader(source, again) : new KeptReader(source)
   return new MemberReader(rereadable, compression === 'gzip' ? GZIP : await zstdKind(), name)
 }
 

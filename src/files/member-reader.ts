@@ -102,8 +102,8 @@ class Rescue {
 
   /** The first member that begins from there on; undefined where none does. */
   async #memberFrom(offset: number): Promise<Pieces | undefined> {
-    const pieces = this.#piecesFrom(offset)
-    if (pieces === undefined) return undefined
+    if (!this.#source.goOnFrom(offset)) return undefined
+    const pieces = new Pieces(this.#source, this.#kind.header, offset)
     do {
       if ((await pieces.areAtHeader()) && (await this.#isMember(pieces.offset))) return pieces
     } while ((await pieces.next()).length > 0)

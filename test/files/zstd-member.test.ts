@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import { KeptReader, StreamReader } from '../../src/files/byte-reader.ts'
+import { MemberReader } from '../../src/files/member-reader.ts'
 import { zstdKind } from '../../src/files/zstd-member.ts'
 import { fromFile, fromPipe } from '../support/members.ts'
 import {
@@ -198,6 +201,31 @@ describe('damaged zstd', () => {
     const { packed, text } = handMade(parts, { hasChecksum: true })
     assert.deepEqual(await fromPipe(packed, ZSTD), { bytes: text, error: '' })
   })
+})
+
+test('a long pipe with damage near its begin: what follows is not kept', async () => {
+  const block = Buffer.alloc(120_000, '{"id":1,"text":"a line of the long pipe"}\n')
+  const { packed, text } = handMade(Array<Buffer>(10).fill(block))
+  const frames = 250
+  let most = 0
+  async function* pipe(): AsyncGenerator<Buffer> {
+    yield Buffer.concat([FIRST.packed.subarray(0, -10), Buffer.from('garbage')])
+    for (let frame = 0; frame < frames; frame++) {
+      yield packed
+      most = Math.max(most, process.memoryUsage().arrayBuffers)
+    }
+  }
+  const source = new KeptReader(new StreamReader(Readable.from(pipe(), { objectMode: false })))
+  const reader = new MemberReader(source, ZSTD, 'packed')
+  const before = process.memoryUsage().arrayBuffers
+  const into = Buffer.alloc(65_536)
+  let length = 0
+  const all = async (): Promise<void> => {
+    for (let count = 1; count > 0; length += count) count = await reader.read(into, 0, into.length)
+  }
+  await assert.rejects(all(), /is damaged|ends early/)
+  assert.ok(length >= frames * text.length)
+  assert.ok(most - before < (frames * packed.length) / 2, `${most - before} bytes of memory`)
 })
 
 /** What happens to a frame: cut, a bit flipped, bytes overwritten, bytes put in. */

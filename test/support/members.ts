@@ -1,7 +1,12 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ByteReader } from '../../src/core/byte-reader.ts'
-import { FdReader, KeptReader, type RereadableSource } from '../../src/files/byte-reader.ts'
+import {
+  FdReader,
+  FileReader,
+  KeptReader,
+  type RereadableSource,
+} from '../../src/files/byte-reader.ts'
 import type { MemberKind } from '../../src/files/member.ts'
 import { MemberReader } from '../../src/files/member-reader.ts'
 import { newFolder } from './run.ts'
@@ -35,7 +40,7 @@ export async function fromFile(packed: Buffer, kind: MemberKind, size = 65_536) 
     return { read: (into, at, length) => file.read(into, at, Math.min(length, size)) }
   }
   try {
-    return await everything({ ...reader(0), again: reader }, kind)
+    return await everything(new FileReader(reader(0), reader), kind)
   } finally {
     closeSync(fd)
   }
