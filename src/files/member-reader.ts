@@ -4,7 +4,10 @@ import type { RereadableSource } from './byte-reader.ts'
 import { Damage, type Member, type MemberKind } from './member.ts'
 import { Pieces } from './pieces.ts'
 
-/** Of compressed bytes one in 2^27 looks like a header of gzip, one in 2^33 like one of zstd: more are made so. */
+/**
+ * Of compressed bytes one in 2^27 looks like a header of gzip, one in 2^33 like one of zstd: more are
+ * made so.
+ */
 const MOST_TRIALS = 1000
 
 /**
