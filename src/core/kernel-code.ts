@@ -1,10 +1,29 @@
 /** The WebAssembly of kernel.ts, its instructions named as in the text form. */
 
+import {
+  ADD,
+  branch,
+  codeSection,
+  constant,
+  END,
+  FUNCTION,
+  get,
+  I32,
+  IF,
+  LOOP,
+  LT_U,
+  MAGIC_AND_VERSION,
+  name,
+  SUB,
+  section,
+  set,
+  tee,
+  unsigned,
+  V128,
+} from './wasm-code.ts'
+
 /** The odd number of the golden ratio: its products spread to all higher bits. */
 export const HASH_FACTOR = 0x9e3779b1 | 0
-
-const I32 = 0x7f
-const V128 = 0x7b
 
 const AT = 0
 /** What stops in the sixteen bytes, a bit each; then a byte. */
@@ -18,29 +37,21 @@ const HIGH = 4
 const LOW_SUM = 5
 const HIGH_SUM = 6
 
-const MAGIC_AND_VERSION = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0]
 /** Imported, shared, with at least one page. */
 const SHARED_MEMORY = [2, 3, 1]
 const MOST_PAGES = 65_536
-const FUNCTION = [0x60]
 /** One of 32 bits, one of 128. */
 const STRING_LOCALS = [2, 1, I32, 1, V128]
 /** One of 32 bits, four of 128. */
 const HASH_LOCALS = [2, 1, I32, 4, V128]
 
-const LOOP = [0x03, 0x40]
-const IF = [0x04, 0x40]
 const IF_I32 = [0x04, I32]
 const ELSE = [0x05]
-const END = [0x0b]
 const RETURN = [0x0f]
 const EQZ = [0x45]
 const EQ = [0x46]
 const NE = [0x47]
-const LT_U = [0x49]
 const CTZ = [0x68]
-const ADD = [0x6a]
-const SUB = [0x6b]
 const AND = [0x71]
 const OR = [0x72]
 const SHR_U = [0x76]
@@ -57,11 +68,6 @@ const LANES_ADD = [0xfd, 0xae, 0x01]
 /** A shuffle: byte 3 comes first, and behind byte 15 come the first three. */
 const TURN = [0xfd, 0x0d, ...Array.from({ length: 16 }, (_, byte) => (byte + 3) % 16)]
 
-const get = (local: number): number[] => [0x20, local]
-const set = (local: number): number[] => [0x21, local]
-const tee = (local: number): number[] => [0x22, local]
-const branch = (outwards: number): number[] => [0x0c, outwards]
-const constant = (value: number): number[] => [0x41, ...signed(value)]
 const loadByte = (offset: number): number[] => [0x2d, 0, offset]
 const splat = (byte: number): number[] => [0xfd, 0x0c, ...Array<number>(16).fill(byte)]
 
@@ -74,14 +80,13 @@ const LETTER_B = 0x62
  * `(func (export "hash") (param i32 i32) (result i32))`.
  */
 export function kernelCode(): Uint8Array {
-  const codes = [stringEnd(), hash()].flatMap((code) => [...unsigned(code.length), ...code])
   return Uint8Array.from([
     ...MAGIC_AND_VERSION,
     ...section(1, [2, ...FUNCTION, 1, I32, 1, I32, ...FUNCTION, 2, I32, I32, 1, I32]),
     ...section(2, [1, ...name('js'), ...name('memory'), ...SHARED_MEMORY, ...unsigned(MOST_PAGES)]),
     ...section(3, [2, 0, 1]),
     ...section(7, [2, ...name('stringEnd'), 0, 0, ...name('hash'), 0, 1]),
-    ...section(10, [2, ...codes]),
+    ...codeSection([stringEnd(), hash()]),
   ])
 }
 
@@ -156,25 +161,4 @@ function foldIn(chunk: number, lane: number): number[] {
 
 function loadChunk(offset: number): number[] {
   return [0xfd, 0x00, 0, offset]
-}
-
-function section(id: number, content: readonly number[]): number[] {
-  return [id, ...unsigned(content.length), ...content]
-}
-
-function name(text: string): number[] {
-  return [text.length, ...Buffer.from(text)]
-}
-
-/** A number in LEB128. */
-function unsigned(value: number): number[] {
-  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >>> 7)]
-}
-
-/** A number in signed LEB128. */
-function signed(value: number): number[] {
-  const byte = value & 0x7f
-  const rest = value >> 7
-  const isLast = rest === (byte & 0x40 ? -1 : 0)
-  return isLast ? [byte] : [byte | 0x80, ...signed(rest)]
 }

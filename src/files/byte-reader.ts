@@ -126,6 +126,36 @@ export class PrefixedReader implements ByteReader {
 export interface RereadableSource extends ByteReader {
   /** Reads from an offset on that was read before; undefined where that is no longer possible. */
   again(offset: number): ByteReader | undefined
+  /** Reads itself from there on; false where that is no longer possible. */
+  goOnFrom(offset: number): boolean
+}
+
+/** Reads a file, which can be read again from anywhere. */
+export class FileReader implements RereadableSource {
+  #reader: ByteReader
+  #from: (offset: number) => ByteReader
+
+  /**
+   * @param reader from the begin
+   * @param from gives a reader from an offset on
+   */
+  constructor(reader: ByteReader, from: (offset: number) => ByteReader) {
+    this.#reader = reader
+    this.#from = from
+  }
+
+  read(into: Buffer, offset: number, length: number): Promise<number> {
+    return this.#reader.read(into, offset, length)
+  }
+
+  again(offset: number): ByteReader {
+    return this.#from(offset)
+  }
+
+  goOnFrom(offset: number): boolean {
+    this.#reader = this.#from(offset)
+    return true
+  }
 }
 
 /** Bytes of a pipe that are kept to be read again: compressed data sets of some ten thousand records. */
@@ -158,6 +188,12 @@ export class KeptReader implements RereadableSource {
         return count
       },
     }
+  }
+
+  goOnFrom(offset: number): boolean {
+    if (this.#size > KEPT) return false
+    this.#at = offset
+    return true
   }
 
   async #readAt(at: number, into: Buffer, offset: number, length: number): Promise<number> {

@@ -1,5 +1,33 @@
 import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib'
-import { mayBeHeader, PIECE, type Pieces } from './gzip-pieces.ts'
+import {
+  Damage,
+  endsEarly,
+  isDamaged,
+  type Member,
+  type MemberKind,
+  type MemberOptions,
+} from './member.ts'
+import { type HeaderForm, PIECE, type Pieces } from './pieces.ts'
+
+/** The magic number and the method: deflate. With the flags they tell a header. */
+const MAGIC = Buffer.from([0x1f, 0x8b, 8])
+
+/** Magic, deflate, no reserved flag. */
+const HEADER: HeaderForm = {
+  magic: MAGIC,
+  telling: 4,
+  mayBegin: (bytes) =>
+    bytes[0] === MAGIC[0] && bytes[1] === MAGIC[1] && bytes[2] === MAGIC[2] && bytes[3]! < 0x20,
+}
+
+/** gzip as RFC 1952 has it. */
+export const GZIP: MemberKind = {
+  name: 'gzip',
+  header: HEADER,
+  isPadded: true,
+  trial: 64 * 1024,
+  open: openMember,
+}
 
 /** Flags of a header: what follows its first ten bytes, in this order. */
 const EXTRA = 4
@@ -9,39 +37,30 @@ const HEADER_CRC = 2
 
 const EMPTY = Buffer.alloc(0)
 
-/** What is wrong with a member, as messages say it. */
-export class GzipDamage extends Error {
-  readonly isCut: boolean
-  /** Its data was read to the end: what is wrong is the header or the checksum. */
-  readonly complete: boolean
-
-  constructor(isCut: boolean, complete = false) {
-    super(isCut ? 'ends early' : 'is damaged')
-    this.isCut = isCut
-    this.complete = complete
+async function openMember(pieces: Pieces, options: MemberOptions): Promise<GzipMember | undefined> {
+  const head = await pieces.exactly(10)
+  if (!HEADER.mayBegin(head)) {
+    pieces.giveBack(head)
+    return undefined
   }
+  await skipRestOfHeader(pieces, head)
+  return new GzipMember(pieces, options)
 }
 
-/** How a member is read. */
-export interface MemberOptions {
-  /** Behind this offset single bytes are fed, so that zlib drops no output where it fails. */
-  steady?: number
-  /** Whether another member begins there, so that this one is cut. */
-  isMember?: (offset: number) => Promise<boolean>
-}
-
-/** Decompresses one member of a gzip file (RFC 1952). */
-export class GzipMember {
-  /** Where the piece begins that zlib got last. */
-  before: number
+/** Decompresses one member of a gzip file. */
+class GzipMember implements Member {
   /** Bytes given so far. */
-  given = 0
+  #given = 0
   #pieces: Pieces
   #options: MemberOptions
+  /** Behind this offset single bytes are fed, so that zlib drops no output where it fails. */
+  #steady: number
   /** Where the compressed data begins. */
   #body: number
   #inflate: InflateRaw = createInflateRaw({ chunkSize: PIECE })
   #piece: Buffer = EMPTY
+  /** Where that piece begins, which zlib got last. */
+  #before: number
   #crc = 0
   /** A piece is with zlib: the next one waits, or fast compression would pile pieces up. */
   #writing = false
@@ -51,26 +70,11 @@ export class GzipMember {
   #error: Error | undefined
   #wake: (() => void) | undefined
 
-  /**
-   * Begins with the member whose header comes next.
-   *
-   * @returns undefined where none does; the bytes are given back then
-   * @throws GzipDamage where the file ends inside the header
-   */
-  static async open(pieces: Pieces, options: MemberOptions = {}): Promise<GzipMember | undefined> {
-    const head = await pieces.exactly(10)
-    if (!mayBeHeader(head)) {
-      pieces.giveBack(head)
-      return undefined
-    }
-    await skipRestOfHeader(pieces, head)
-    return new GzipMember(pieces, options)
-  }
-
-  private constructor(pieces: Pieces, options: MemberOptions) {
+  constructor(pieces: Pieces, options: MemberOptions, steady = Number.POSITIVE_INFINITY) {
     this.#pieces = pieces
     this.#options = options
-    this.#body = this.before = pieces.offset
+    this.#steady = steady
+    this.#body = this.#before = pieces.offset
     const wake = (): void => this.#wake?.()
     this.#inflate.on('readable', wake)
     this.#inflate.on('error', (error) => {
@@ -83,20 +87,15 @@ export class GzipMember {
     })
   }
 
-  /**
-   * The next bytes of what the member holds; undefined at its end.
-   *
-   * @throws GzipDamage where it is cut or broken
-   */
   async next(): Promise<Buffer | undefined> {
     for (;;) {
       const chunk = this.#inflate.read() as Buffer | null
       if (chunk !== null) {
-        this.given += chunk.length
+        this.#given += chunk.length
         this.#crc = crc32(chunk, this.#crc)
         return chunk
       }
-      if (this.#error) throw damageOf(this.#error)
+      if (this.#error) throw this.#damageOf(this.#error)
       if (this.#ended) return this.#end()
       if (!this.#writing && !this.#exhausted && this.#unread().length === 0) await this.#feed()
       await new Promise<void>((resolve) => {
@@ -105,14 +104,33 @@ export class GzipMember {
     }
   }
 
-  /** Ends with a member that is not read to its end. */
+  async *rest(pieces: Pieces): AsyncGenerator<Buffer, number, void> {
+    const head = await pieces.exactly(10)
+    await skipRestOfHeader(pieces, head)
+    const member = new GzipMember(pieces, {}, this.#before)
+    try {
+      for (let known = 0; ; ) {
+        const chunk = await member.next()
+        if (chunk === undefined) return pieces.offset
+        if (known + chunk.length > this.#given) {
+          yield chunk.subarray(Math.max(0, this.#given - known))
+        }
+        known += chunk.length
+      }
+    } catch (error) {
+      if (!(error instanceof Damage)) throw error
+      return pieces.offset
+    }
+  }
+
   close(): void {
     this.#inflate.destroy()
   }
 
   async #feed(): Promise<void> {
-    this.before += this.#piece.length
-    this.#piece = (await this.#isCut()) ? EMPTY : await this.#pieces.next(this.#most())
+    this.#before += this.#piece.length
+    const most = Math.max(1, this.#steady - this.#before)
+    this.#piece = (await this.#isCut()) ? EMPTY : await this.#pieces.next(most)
     const done = (): void => {
       this.#writing = false
       this.#wake?.()
@@ -121,11 +139,6 @@ export class GzipMember {
     this.#exhausted = this.#piece.length === 0
     if (this.#exhausted) this.#inflate.end(done)
     else this.#inflate.write(this.#piece, done)
-  }
-
-  #most(): number {
-    const { steady = Number.POSITIVE_INFINITY } = this.#options
-    return Math.max(1, steady - this.before)
   }
 
   /** Whether the next member begins before this one has come to its end. */
@@ -137,23 +150,23 @@ export class GzipMember {
 
   /** What zlib left of the piece: it has come to an end then. */
   #unread(): Buffer {
-    return this.#piece.subarray(this.#body + this.#inflate.bytesWritten - this.before)
+    return this.#piece.subarray(this.#body + this.#inflate.bytesWritten - this.#before)
   }
 
   async #end(): Promise<undefined> {
     this.#pieces.giveBack(this.#unread())
     this.#piece = EMPTY
     const trailer = await this.#pieces.exactly(8)
-    if (trailer.length < 8) throw new GzipDamage(true, true)
+    if (trailer.length < 8) throw endsEarly()
     const isRight =
-      trailer.readUInt32LE(0) === this.#crc && trailer.readUInt32LE(4) === this.given % 2 ** 32
-    if (!isRight) throw new GzipDamage(false, true)
+      trailer.readUInt32LE(0) === this.#crc && trailer.readUInt32LE(4) === this.#given % 2 ** 32
+    if (!isRight) throw isDamaged()
   }
-}
 
-function damageOf(error: Error): GzipDamage {
-  const { code } = error as { code?: string }
-  return new GzipDamage(code === 'Z_BUF_ERROR')
+  #damageOf(error: Error): Damage {
+    const isCut = (error as { code?: string }).code === 'Z_BUF_ERROR'
+    return isCut ? endsEarly(true) : isDamaged(this.#before)
+  }
 }
 
 /** Passes over the parts of a header that its flags announce. */
@@ -167,13 +180,13 @@ async function skipRestOfHeader(pieces: Pieces, head: Buffer): Promise<void> {
   }
   for (const flag of [NAME, COMMENT]) if (flags & flag) await skipText(pieces)
   if (flags & HEADER_CRC) left += 2 - (await pieces.exactly(2)).length
-  if (left > 0) throw new GzipDamage(true, true)
+  if (left > 0) throw endsEarly()
 }
 
 async function skipText(pieces: Pieces): Promise<void> {
   for (;;) {
     const piece = await pieces.next()
-    if (piece.length === 0) throw new GzipDamage(true, true)
+    if (piece.length === 0) throw endsEarly()
     const end = piece.indexOf(0)
     if (end < 0) continue
     return pieces.giveBack(piece.subarray(end + 1))

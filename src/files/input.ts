@@ -4,10 +4,11 @@ import { isatty } from 'node:tty'
 import { promisify } from 'node:util'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { ioError, ToolError, usageError } from '../core/tool-error.ts'
-import { FdReader, KeptReader, PrefixedReader, StreamReader } from './byte-reader.ts'
-import { GzipReader } from './gzip-reader.ts'
+import { FdReader, FileReader, KeptReader, PrefixedReader, StreamReader } from './byte-reader.ts'
+import { GZIP } from './gzip-member.ts'
+import { MemberReader } from './member-reader.ts'
 import { retryStale } from './stale.ts'
-import { ZstdReader } from './zstd-reader.ts'
+import { zstdKind } from './zstd-member.ts'
 
 const openFd = promisify(open)
 const closeFd = promisify(close)
@@ -156,17 +157,15 @@ export function compressionOf(head: Buffer): Compression | undefined {
   return magic === 0xfd2fb528 || magic >>> 4 === 0x184d2a5 ? 'zstd' : undefined
 }
 
-function decompressor(
+async function decompressor(
   compression: Compression | undefined,
   source: ByteReader,
   name: string,
   again?: (offset: number) => ByteReader,
-): ByteReader | Promise<ByteReader> {
-  if (compression === 'gzip') {
-    const rereadable = again ? { read: source.read.bind(source), again } : new KeptReader(source)
-    return new GzipReader(rereadable, name)
-  }
-  return compression === 'zstd' ? ZstdReader.create(source, name) : source
+): Promise<ByteReader> {
+  if (compression === undefined) return source
+  const rereadable = again ? new FileReader(source, again) : new KeptReader(source)
+  return new MemberReader(rereadable, compression === 'gzip' ? GZIP : await zstdKind(), name)
 }
 
 /** Gives read errors the file's name. */

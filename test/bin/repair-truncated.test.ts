@@ -24,6 +24,7 @@ import {
   WHOLE,
 } from '../support/damaged.ts'
 import { newFolder, run } from '../support/run.ts'
+import { handMade } from '../support/zstd.ts'
 
 describe('framing', () => {
   const same: [string, string, string][] = [
@@ -395,6 +396,37 @@ describe('as a filter', () => {
     assert.ok(records.endsWith(second!))
     const before = records.slice(0, -second!.length)
     assert.ok(before.length > 20_000 && first!.startsWith(before))
+  })
+
+  test('a zstd writer killed and restarted: every whole block, exit 1, from a file and a pipe', async () => {
+    const [first, second] = ['a', 'b'].map((name) => {
+      const block = (part: number): Buffer =>
+        Buffer.from(
+          Array.from({ length: 900 }, (_, id) => `{"id":"${name}${part}-${id}"}\n`).join(''),
+        )
+      return handMade([block(0), block(1), block(2)], { hasChecksum: true })
+    })
+    const { packed, text, ends } = first!
+    const cut = packed.subarray(0, ends[1]!.packed + 1000)
+    const input = Buffer.concat([cut, second!.packed, Buffer.from('Killed\n')])
+    for (const result of [
+      await repair(fileOf(input)),
+      await run('repair-truncated', [], { input }),
+    ]) {
+      assert.equal(result.code, 1)
+      assert.match(result.stderr, /the zstd stream ends early \[zstd-truncated\]/)
+      const expected = Buffer.concat([text.subarray(0, ends[1]!.text), second!.text])
+      assert.equal(result.stdout.compare(expected), 0)
+    }
+  })
+
+  test('a flipped bit in zstd: every line, exit 1', async () => {
+    const { packed, text } = handMade([Buffer.from(WHOLE)], { hasChecksum: true })
+    packed[9 + 13]! ^= 1
+    const result = await repair(fileOf(packed))
+    assert.equal(result.code, 1)
+    assert.match(result.stderr, /the zstd stream is damaged \[zstd-truncated\]/)
+    assert.equal(result.stdout.length, text.length)
   })
 
   test('a closed pipe ends it quietly', async () => {

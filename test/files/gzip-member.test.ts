@@ -1,45 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import type { ByteReader } from '../../src/core/byte-reader.ts'
-import { KeptReader } from '../../src/files/byte-reader.ts'
-import { GzipReader } from '../../src/files/gzip-reader.ts'
+import { GZIP } from '../../src/files/gzip-member.ts'
+import { type Everything, fromPipe } from '../support/members.ts'
 
 const LINES = Array.from({ length: 4000 }, (_, id) => `{"id":${id},"x":${(id * 7919) % 1e6}}\n`)
 const TEXT = Buffer.from(LINES.join(''))
 const PACKED = gzipSync(TEXT)
 
-/** Gives `bytes` in pieces of at most `size`. */
-function bytesReader(bytes: Buffer, size: number): ByteReader {
-  let at = 0
-  return {
-    read(into, offset, length) {
-      const count = bytes.copy(into, offset, at, at + Math.min(length, size))
-      at += count
-      return Promise.resolve(count)
-    },
-  }
-}
-
-/** All that can be read, and the error at its end. */
-async function everything(
-  packed: Buffer,
-  size = 65_536,
-): Promise<{ bytes: Buffer; error: string }> {
-  const source = bytesReader(packed, size)
-  const reader = new GzipReader(new KeptReader(source), 'x.gz')
-  const parts: Buffer[] = []
-  for (;;) {
-    const into = Buffer.alloc(10_000)
-    try {
-      const count = await reader.read(into, 0, into.length)
-      if (count === 0) return { bytes: Buffer.concat(parts), error: '' }
-      parts.push(into.subarray(0, count))
-    } catch (error) {
-      return { bytes: Buffer.concat(parts), error: (error as Error).message }
-    }
-  }
-}
+const everything = (packed: Buffer, size?: number): Promise<Everything> =>
+  fromPipe(packed, GZIP, size)
 
 /** Three members, the middle one damaged: what the others hold is given, byte for byte. */
 async function savesTheOthers(damage: (member: Buffer) => Buffer, error: RegExp): Promise<void> {
