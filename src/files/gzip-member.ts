@@ -107,7 +107,8 @@ class GzipMember implements Member {
   async *rest(pieces: Pieces): AsyncGenerator<Buffer, number, void> {
     const head = await pieces.exactly(10)
     await skipRestOfHeader(pieces, head)
-    const member = new GzipMember(pieces, {}, this.#before)
+    const isMember = (): Promise<boolean> => Promise.resolve(false)
+    const member = new GzipMember(pieces, { isMember }, this.#before)
     try {
       for (let known = 0; ; ) {
         const chunk = await member.next()
@@ -144,8 +145,9 @@ class GzipMember implements Member {
   /** Whether the next member begins before this one has come to its end. */
   async #isCut(): Promise<boolean> {
     const { isMember } = this.#options
-    if (isMember === undefined || !(await this.#pieces.areAtHeader())) return false
-    return isMember(this.#pieces.offset)
+    if (!(await this.#pieces.areAtHeader())) return false
+    // In a trial that is as good as the end: a killed writer may have been killed again.
+    return isMember === undefined ? this.#given > 0 : isMember(this.#pieces.offset)
   }
 
   /** What zlib left of the piece: it has come to an end then. */

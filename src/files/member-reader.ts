@@ -8,7 +8,7 @@ import { Pieces } from './pieces.ts'
  * Of compressed bytes one in 2^27 looks like a header of gzip, one in 2^33 like one of zstd: more are
  * made so.
  */
-const MOST_TRIALS = 1000
+const MOST_FAILED = 1000
 
 /**
  * Decompresses gzip or zstd, also several members one after the other, as killed and restarted writers
@@ -49,7 +49,7 @@ class Rescue {
   #kind: MemberKind
   /** The first damage met, as the message says it. */
   #damage: string | undefined
-  #trials = 0
+  #failedTrials = 0
 
   constructor(source: RereadableSource, kind: MemberKind) {
     this.#source = source
@@ -115,12 +115,18 @@ class Rescue {
 
   /** Whether what begins there can be decompressed to its end, or for a while. */
   async #isMember(offset: number): Promise<boolean> {
-    const pieces = ++this.#trials > MOST_TRIALS ? undefined : this.#piecesFrom(offset)
+    const pieces = this.#failedTrials > MOST_FAILED ? undefined : this.#piecesFrom(offset)
     if (pieces === undefined) return false
+    const succeeds = await this.#decompresses(pieces)
+    if (!succeeds) this.#failedTrials++
+    return succeeds
+  }
+
+  async #decompresses(pieces: Pieces): Promise<boolean> {
+    const end = pieces.offset + this.#kind.trial
     let member: Member | undefined
     try {
       member = await this.#kind.open(pieces, {})
-      const end = offset + this.#kind.trial
       while ((await member?.next()) !== undefined) if (pieces.offset >= end) break
       return member !== undefined
     } catch (error) {

@@ -97,6 +97,22 @@ describe('gzip', () => {
       /no gzip follow/,
     ))
 
+  test('several cut members, as a writer leaves them that is killed again and again', async () => {
+    const texts = [0, 1, 2, 3].map((member) =>
+      LINES.map((line) => line.replace('x', `${member}`)).join(''),
+    )
+    const packed = texts.map((text, member) =>
+      gzipSync(text).subarray(0, member < 3 ? 4000 : undefined),
+    )
+    const { bytes, error } = await everything(Buffer.concat(packed))
+    assert.match(error, /ends early/)
+    const text = bytes.toString()
+    assert.ok(text.endsWith(texts[3]!), 'the whole one is there')
+    for (const part of texts.slice(0, 3)) {
+      assert.ok(text.includes(part.slice(0, 8000)), 'the beginning of a cut one is there')
+    }
+  })
+
   test('nothing but headers, many of them, ends', async () => {
     const header = PACKED.subarray(0, 10)
     const { bytes, error } = await everything(Buffer.concat(Array(100_000).fill(header)))
