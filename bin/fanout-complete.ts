@@ -247,7 +247,7 @@ export const command = defineCommand({
     }),
     resume: flag({
       group: 'Output',
-      describe: 'FILE exists: mend its torn tail and skip what it answers',
+      describe: 'FILE exists: mend its torn tail, skip what it answers and keys that come twice',
     }),
     completed: texts({
       group: 'Output',

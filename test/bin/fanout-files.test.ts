@@ -85,6 +85,27 @@ describe('-o FILE', { concurrency: true }, () => {
     assert.equal(piece.offset, lines.join('\n').length + 1)
   })
 
+  test('--resume asks once for a key that comes twice, as in a file of failures', async (t) => {
+    const server = await serve(t, answerWell)
+    const out = join(newFolder(), 'out.jsonl')
+    const args = ['--url', server.url, ...MODEL, '-o', out, '--resume', '-c', '2']
+    const failure = (id: number): string =>
+      `{"id":${id},"status":"error","error":{"code":"x"},"input":{"id":${id},"prompt":"p${id}"}}\n`
+    const input = `${failure(1)}${prompts(3)}${failure(1)}${failure(2)}`
+    const result = await fanout(server.url, args.slice(2), { input })
+    assert.equal(result.code, 0, result.stderr)
+    assert.match(result.stderr, /warning: 3 records repeat a key and were not asked/)
+    assert.match(result.stderr, /6 records: 3 answered, 0 failed, 0 completed before/)
+    assert.deepEqual(idsOf(out).sort(), [1, 2, 3])
+    assert.equal(result.stats.repeated, 3)
+    const other = await run('fanout-complete', args, {
+      input: '{"id":8,"prompt":"a"}\n{"id":8,"prompt":"b"}\n{"id":8,"prompt":"c"}\n',
+    })
+    assert.equal(other.code, 1)
+    assert.equal(other.stderr.match(/<stdin>:2:1: the key '8' .*\[key-conflict\]/g)?.length, 1)
+    assert.deepEqual(idsOf(out).sort(), [1, 2, 3, 8])
+  })
+
   test('--on-changed stop, keep, redo', async (t) => {
     const server = await serve(t, answerWell)
     const out = join(newFolder(), 'out.jsonl')

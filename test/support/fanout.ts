@@ -59,6 +59,7 @@ export interface Stats {
   answered: number
   failed: number
   skipped: number
+  repeated: number
   left: number
   retries: number
   failed_by_code: Record<string, number>

@@ -7,8 +7,11 @@ export class Accounting {
   records = 0
   answered = 0
   failed = 0
-  /** Completed before this run (--resume). */
+  /** Completed before this run (--resume), or repeated. */
   skipped = 0
+  /** Of those: records whose key the input had given before, and which of them were other records. */
+  repeated = 0
+  conflicts = 0
   /** Neither answered nor failed when the run was stopped. */
   left = 0
   /** Of the shards of other tasks (--shard). */
@@ -52,6 +55,7 @@ export class Accounting {
       answered: this.answered,
       failed: this.failed,
       skipped: this.skipped,
+      repeated: this.repeated,
       left: this.left,
       other_shards: this.otherShards,
       finish: { length: this.cutByLength, content_filter: this.filtered, empty: this.empty },

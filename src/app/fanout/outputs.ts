@@ -160,7 +160,7 @@ async function prepare(
     await mendTail(context, output)
   }
   const files = isResumed ? [output, ...completed] : completed
-  if (files.length === 0) return undefined
+  if (!resume && files.length === 0) return undefined
   await answered.read(context, files)
   return answered
 }

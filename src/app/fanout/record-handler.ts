@@ -7,7 +7,7 @@ import { type FailedRecord, failureLine } from '../../core/output-record.ts'
 import type { InputRecord } from '../../core/record.ts'
 import { RecordError } from '../../core/record-error.ts'
 import { type Shard, shardOfText } from '../../core/shard.ts'
-import { ToolError } from '../../core/tool-error.ts'
+import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { type Accounting, increment } from './accounting.ts'
 import type { Completer, Completion } from './completer.ts'
 import type { Engine } from './engine.ts'
@@ -139,6 +139,11 @@ export class RecordHandler {
         accounting.skipped++
         return undefined
       }
+      if (this.#isRepeated(entry)) {
+        accounting.skipped++
+        accounting.repeated++
+        return undefined
+      }
       completion = await completer.complete(record)
     } catch (error) {
       if (!(error instanceof RecordError)) {
@@ -190,6 +195,22 @@ export class RecordHandler {
       )
     }
     return onChanged === 'keep'
+  }
+
+  /** Whether the input has given the key before, in a run that asks for what is not answered. */
+  #isRepeated({ record, file, line }: Usable): boolean {
+    const { outputs, accounting } = this.#parts
+    const taken = outputs.answered?.take(record.key, record.source) ?? 'first'
+    if (taken === 'conflict' && outputs.answered) {
+      outputs.answered.exitCode = EXIT.data
+      if (accounting.conflicts++ === 0) {
+        const message =
+          `the key '${record.key.slice(0, 80)}' stands here for another record than before, which is ` +
+          'asked: name the member that tells records apart with --key'
+        this.#context.report.error(message, 'key-conflict', { file, line, column: 1 })
+      }
+    }
+    return taken !== 'first'
   }
 
   /** Counts an answer; a Failure where the options make one of it. */

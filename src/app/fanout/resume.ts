@@ -1,4 +1,5 @@
 import type { Context } from '../../cli/command.ts'
+import { contentHash } from '../../core/content-hash.ts'
 import { findMember, stringAt } from '../../core/field.ts'
 import { FingerprintTable } from '../../core/fingerprint-table.ts'
 import type { KeyRule } from '../../core/key.ts'
@@ -7,6 +8,9 @@ import { readCompleted } from '../completed-files.ts'
 
 const REQUEST_HASH = Buffer.from('request_hash')
 
+/** Instead of a file's number: this run's input has given the key, and that is being asked. */
+const ASKED = -1
+
 /** The answers that are there already: which keys, and to which question. */
 export class Answered {
   exitCode = 0
@@ -14,7 +18,10 @@ export class Answered {
   file = ''
   #rule: KeyRule
   #shard: Shard | undefined
-  /** Three words a key: the request hash, and the number of its file from 1, 0 where it has no hash. */
+  /**
+   * Three words a key: the request hash, and the number of its file from 1, 0 where it has no hash; or
+   * a hash of the record that is asked, and ASKED.
+   */
   #table = new FingerprintTable(3)
   #files: string[] = []
   /** Keys that several files answer, to different questions: the request hashes by file. */
@@ -53,6 +60,7 @@ export class Answered {
     const fingerprint = this.#rule.fingerprintOfText(key)
     if (!this.#table.find(fingerprint)) return 'open'
     const { array, at } = this.#table
+    if (array[at + 2] === ASKED) return 'open'
     if (array[at + 2] === 0) return 'answered'
     const asked = hash()
     const [high, low] = words(asked)
@@ -66,6 +74,26 @@ export class Answered {
       return 'changed'
     }
     return matches || others.some(([, other]) => other === asked) ? 'answered' : 'changed'
+  }
+
+  /**
+   * Takes a record that is to be asked. Of a key that comes twice in the input the first one counts,
+   * as in dedupe-completed.
+   *
+   * @param key as text
+   * @returns 'conflict' where the key stood for another record before
+   */
+  take(key: string, source: string): 'first' | 'repeated' | 'conflict' {
+    const fingerprint = this.#rule.fingerprintOfText(key)
+    const bytes = Buffer.from(source)
+    const content = contentHash(bytes, 0, bytes.length)
+    const table = this.#table
+    if (!table.find(fingerprint)) table.insert(fingerprint)
+    const { array, at } = table
+    if (array[at + 2] === ASKED) return array[at] === content ? 'repeated' : 'conflict'
+    array[at] = content
+    array[at + 2] = ASKED
+    return 'first'
   }
 
   /** The last answer in a file counts for that file; another file's stands beside it. */

@@ -186,11 +186,14 @@ function summarise(context: Context, options: FanoutOptions, counts: Accounting,
       `${counts.cutByLength} answers are cut by the token limit (finish_reason length)`,
     )
   }
+  if (counts.repeated > 0) {
+    report.warning(`${counts.repeated} records repeat a key and were not asked`)
+  }
   const left = counts.left > 0 || stop.requested ? `, ${counts.left} read but not answered` : ''
   const others = options.shard === undefined ? '' : `, ${counts.otherShards} of other shards`
   report.note(
     `${counts.records} records: ${counts.answered} answered, ${counts.failed} failed, ` +
-      `${counts.skipped} completed before${left}${others}`,
+      `${counts.skipped - counts.repeated} completed before${left}${others}`,
   )
   const unfinished = stop.requested || counts.failed > 0
   if (!unfinished || stop.fatal instanceof ToolError) return
