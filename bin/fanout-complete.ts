@@ -31,7 +31,7 @@ export const command = defineCommand({
     'fanout-complete questions.jsonl -o raw_responses.jsonl --resume',
     'dedupe-completed --completed out.jsonl questions.jsonl | fanout-complete -c 64 >> out.jsonl',
     'fanout-complete --url http://gpu7:8000/v1 --max-tokens 8000 --failures failures.jsonl q.jsonl > a.jsonl',
-    'fanout-complete failures.jsonl >> a.jsonl        # ask again what failed',
+    'fanout-complete --completed a.jsonl failures.jsonl >> a.jsonl        # ask again what failed',
   ],
   options: {
     url: texts({
@@ -264,7 +264,8 @@ export const command = defineCommand({
       group: 'Output',
       choices: ['stop', 'keep', 'redo'],
       otherwise: 'stop',
-      describe: 'An answer that is there answers another request than this record asks',
+      describe:
+        'An answer that is there answers another request than this record asks; redo leaves it there',
     }),
     sync: duration({
       group: 'Output',
