@@ -264,8 +264,7 @@ export const command = defineCommand({
       group: 'Output',
       choices: ['stop', 'keep', 'redo'],
       otherwise: 'stop',
-      describe:
-        'An answer that is there answers another request than this record asks; redo leaves it there',
+      describe: 'An answer there is to another request than the record; redo leaves it too',
     }),
     sync: duration({
       group: 'Output',
