@@ -85,6 +85,13 @@ describe('a full disk', { skip, timeout: 60_000 }, () => {
       })
       assert.equal(result.code, 2, result.stderr)
       assert.match(result.stderr, /no space left on device/)
+      const [, lost] = /: (\d+) answers are lost: .*\[lost\]/.exec(result.stderr) ?? []
+      assert.ok(Number(lost) > 0, result.stderr)
+      const [stats] = /^\{"records".*\}$/m.exec(result.stderr) ?? []
+      const { unwritten, left } = JSON.parse(stats!) as Record<string, number>
+      assert.equal(unwritten, Number(lost))
+      assert.ok(left! >= unwritten!)
+      assert.match(result.stderr, /to go on: the same command with --resume/)
       rmSync(join(disk.folder, 'filler'))
       const again = await run('fanout-complete', ['-c', '4', '-o', out, '--resume'], {
         input: `${questions.join('\n')}\n`,

@@ -14,6 +14,8 @@ export class Accounting {
   conflicts = 0
   /** Neither answered nor failed when the run was stopped. */
   left = 0
+  /** Of those: answered by a server, and lost since they could not be written. */
+  unwritten = 0
   /** Of the shards of other tasks (--shard). */
   otherShards = 0
   /** Answers with finish_reason length, and with content_filter. */
@@ -57,6 +59,7 @@ export class Accounting {
       skipped: this.skipped,
       repeated: this.repeated,
       left: this.left,
+      unwritten: this.unwritten,
       other_shards: this.otherShards,
       finish: { length: this.cutByLength, content_filter: this.filtered, empty: this.empty },
       failed_by_code: this.failedByCode,

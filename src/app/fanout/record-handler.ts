@@ -108,7 +108,10 @@ export class RecordHandler {
       else if (line !== undefined) await outputs.answers.write(line)
       if (line !== undefined) accounting.answered++
     } catch (error) {
-      if (line !== undefined) accounting.left++
+      if (line !== undefined) {
+        accounting.left++
+        accounting.unwritten++
+      }
       throw error
     }
   }

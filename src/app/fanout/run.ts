@@ -189,14 +189,21 @@ function summarise(context: Context, options: FanoutOptions, counts: Accounting,
   if (counts.repeated > 0) {
     report.warning(`${counts.repeated} records repeat a key and were not asked`)
   }
-  const left = counts.left > 0 || stop.requested ? `, ${counts.left} read but not answered` : ''
+  if (counts.unwritten > 0) {
+    report.error(
+      `${counts.unwritten} answers are lost: they could not be written. They are asked again`,
+      'lost',
+    )
+  }
+  const unanswered = counts.left - counts.unwritten
+  const left = unanswered > 0 || stop.requested ? `, ${unanswered} read but not answered` : ''
   const others = options.shard === undefined ? '' : `, ${counts.otherShards} of other shards`
   report.note(
     `${counts.records} records: ${counts.answered} answered, ${counts.failed} failed, ` +
       `${counts.skipped - counts.repeated} completed before${left}${others}`,
   )
   const unfinished = stop.requested || counts.failed > 0
-  if (!unfinished || stop.fatal instanceof ToolError) return
+  if (!unfinished || (stop.fatal instanceof ToolError && counts.unwritten === 0)) return
   report.note(
     options.output === undefined
       ? 'to go on: run dedupe-completed --completed OUTPUT before this command, appending to OUTPUT'
