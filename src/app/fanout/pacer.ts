@@ -9,6 +9,11 @@ const SECOND = 1000
 const FRESH = 4000
 /** So many useless replies in a row, and /metrics is not asked again. */
 const MOST_USELESS = 3
+/** A queue that is told so many seconds in a row is looked at, if so many were answered meanwhile. */
+const DOUBTED_AFTER = 20
+const ANSWERED_MEANWHILE = 10
+/** First tokens that come so many times sooner than the queue lets them: it is not the queue of ours. */
+const TOO_SOON = 10
 
 export interface PacerOptions {
   clock: Clock
@@ -29,6 +34,10 @@ export class Pacer {
   #load: { at: number; load: ServerLoad } | undefined
   #asking = false
   #useless = 0
+  /** Seconds in a row in which a queue was told. */
+  #queued = 0
+  /** Answers before the first of these. */
+  #answeredBefore = 0
   #stop: () => void
 
   constructor(endpoint: PooledEndpoint, options: PacerOptions) {
@@ -79,7 +88,28 @@ export class Pacer {
     const { inUse, unstarted } = this.#endpoint
     // Behind a balancer /metrics show one replica of several: less than what we alone have open.
     if (running + waiting < 0.5 * (inUse - unstarted)) return undefined
+    if (this.#isUnlikely(running, waiting)) return undefined
     return { waiting, kvUse, preemptions }
+  }
+
+  /**
+   * Whether our requests cannot be waiting in the queue that is told. By Little's law a place in it
+   * takes as long as a request does, for each place of those that run.
+   */
+  #isUnlikely(running: number, waiting: number): boolean {
+    const { inUse, counts, firstTokens } = this.#endpoint
+    if (waiting === 0) this.#queued = 0
+    else if (++this.#queued === 1) this.#answeredBefore = counts.answered
+    const answered = counts.answered - this.#answeredBefore
+    if (this.#queued < DOUBTED_AFTER || answered < ANSWERED_MEANWHILE) return false
+    const latency = (this.#queued * SECOND * inUse) / answered
+    const wait = (waiting / Math.max(1, running)) * latency
+    this.#queued = 0
+    if (wait < TOO_SOON * (firstTokens.present ?? wait)) return false
+    this.#useless = Number.POSITIVE_INFINITY
+    const why = `tells of ${waiting} waiting requests, among which ours are not`
+    this.#options.onUselessMetrics(this.#endpoint, why)
+    return true
   }
 
   async #ask(): Promise<void> {
@@ -88,6 +118,7 @@ export class Pacer {
     const at = this.#options.clock.now()
     const text = await this.#endpoint.server.metrics()
     this.#asking = false
+    if (this.#useless >= MOST_USELESS) return
     const load = text === undefined ? undefined : parseServerLoad(text)
     if (load !== undefined) {
       this.#useless = 0
