@@ -94,7 +94,10 @@ describe('how people start it', { concurrency: 2, timeout: 60_000 }, () => {
     })
     assert.equal(result.code, 124, result.stderr)
     assert.equal(linesOf(result.out).length, 4)
-    assert.match(result.stderr, /^SIGTERM: no new requests; 4 in flight have 30 s to finish$/m)
+    assert.match(
+      result.stderr,
+      /^fanout-complete: SIGTERM: no new requests; 4 in flight have 30 s to finish$/m,
+    )
     assert.match(result.stderr, /to go on: the same command with --resume.*\n$/)
   })
 

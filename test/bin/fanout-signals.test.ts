@@ -84,7 +84,7 @@ describe('signals', { concurrency: true }, () => {
     assert.equal(result.code, 130, result.stderr)
     assert.equal(result.out.length, 4)
     assert.equal(result.requests, 4)
-    assert.match(result.stderr, /^SIGINT: .*4 .*second/m)
+    assert.match(result.stderr, /^fanout-complete: SIGINT: .*4 .*second/m)
     assert.match(result.stderr.trimEnd().split('\n').at(-1)!, /to go on: .*--resume/)
     assert.equal(result.stats.failed, 0)
     assert.ok(result.stats.left >= 4)

@@ -22,12 +22,12 @@ export class Stop {
       this.#request()
       const left = this.#inFlight.reduce((sum, count) => sum + count(), 0)
       if (signal === 'SIGINT') {
-        context.report.line(
+        context.report.error(
           `${signal}: no new requests; ${left} in flight are being finished (a second one quits at once)`,
         )
         return
       }
-      context.report.line(
+      context.report.error(
         `${cause}: no new requests; ${left} in flight have ${drain / 1000} s to finish`,
       )
       this.#cancelDrain = clock.after(drain, () => this.quit())
