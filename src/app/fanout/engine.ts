@@ -123,7 +123,7 @@ export class Engine {
   }
 
   /** What streams have brought and how long first tokens take, over all servers. */
-  get streams(): { delivered: number; begun: number } & FirstTokenTimes {
+  get streams(): { delivered: number } & FirstTokenTimes {
     const { endpoints } = this.pool
     const sum = (of: (endpoint: PooledEndpoint) => number): number =>
       endpoints.reduce((total, endpoint) => total + of(endpoint), 0)
@@ -134,10 +134,17 @@ export class Engine {
     const slowest = times.toSorted((a, b) => b.present! - a.present!)[0]
     return {
       delivered: sum(({ delivered }) => delivered),
-      begun: sum(({ begun }) => begun),
       firstToken: slowest?.present,
       firstTokenFloor: slowest?.floor,
     }
+  }
+
+  /** How far each open answer has come: in pieces where any has text, else in milliseconds. */
+  openLengths(streams: boolean): number[] {
+    const attempts = this.pool.endpoints.flatMap((endpoint) => [...endpoint.attempts])
+    if (streams) return attempts.map(({ pieces }) => pieces).filter((pieces) => pieces > 0)
+    const now = this.#parts.clock.date()
+    return attempts.map(({ startedAt }) => now - startedAt)
   }
 
   /** What steers each server, in the order of the pool's; empty where the pace is fixed. */
