@@ -1,4 +1,5 @@
 import type { AnswerSample } from './answer-sample.ts'
+import { BusyTime } from './busy-time.ts'
 import { Histogram } from './histogram.ts'
 import { OpenFailures } from './open-failures.ts'
 import { TimeBins } from './time-bins.ts'
@@ -55,7 +56,10 @@ export interface Report {
   /** Share of reasoning in tokens where servers tell, else in characters. */
   reasoning_share: number | null
   started_at: string | null
+  /** Without its pauses, between so many parts. */
   seconds: number | null
+  parts: number
+  paused_seconds: number
   requests_per_second: number | null
   tokens_per_second: number | null
   mean_open: number | null
@@ -88,8 +92,7 @@ export class RunReport {
   #first = new Histogram()
   #length = new Histogram()
   #bins = new TimeBins(5)
-  #from = Number.POSITIVE_INFINITY
-  #to = Number.NEGATIVE_INFINITY
+  #time = new BusyTime()
   /** Of answers whose time and tokens are known: all, and those that each timeout leaves. */
   #timed = { count: 0, tokens: 0 }
   #left = TIMEOUTS.map(() => ({ killed: 0, count: 0, tokens: 0 }))
@@ -114,7 +117,8 @@ export class RunReport {
   }
 
   toJSON(): Report {
-    const seconds = this.#to > this.#from ? (this.#to - this.#from) / 1000 : null
+    const { busy, from, parts, paused } = this.#time
+    const seconds = busy > 0 ? busy / 1000 : null
     const rate = (amount: number): number | null => (seconds === null ? null : amount / seconds)
     const { reasoning, completion } = this.#tokens
     const chars = this.#chars.answer + this.#chars.reasoning
@@ -135,8 +139,10 @@ export class RunReport {
       retried: this.#retried,
       tokens: { ...this.#tokens },
       reasoning_share: reasoning > 0 && completion > 0 ? reasoning / completion : byChars,
-      started_at: seconds === null ? null : new Date(this.#from).toISOString(),
+      started_at: seconds === null ? null : new Date(from!).toISOString(),
       seconds,
+      parts,
+      paused_seconds: paused / 1000,
       requests_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[FINISHED]!, 0)),
       tokens_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[TOKENS]!, 0)),
       mean_open: rate(open),
@@ -163,8 +169,7 @@ export class RunReport {
     const end = (startedAt ?? Number.NaN) + totalMs
     // Beyond what a Date can be: a damaged number.
     if (startedAt === undefined || !(Math.abs(end) < 8.64e15)) return
-    this.#from = Math.min(this.#from, startedAt)
-    this.#to = Math.max(this.#to, end)
+    this.#time.add(startedAt, end)
     this.#bins.add(end, FINISHED, 1)
     this.#bins.spread(startedAt, end, OPEN, totalMs)
     const first = startedAt + Math.min(firstTokenMs ?? 0, totalMs)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { AnswerSample } from '../../src/core/answer-sample.ts'
 import { advice } from '../../src/core/report-advice.ts'
+import { reportText } from '../../src/core/report-text.ts'
 import { RunReport } from '../../src/core/run-report.ts'
 import { dice } from '../support/dice.ts'
 
@@ -63,5 +64,46 @@ describe('the advice on concurrency', () => {
     const report = reported(answers(1000, 48))
     const line = advice(report).find((text) => text.startsWith('--concurrency'))!
     assert.match(line, /4[5-8]\.\d were open, \d\.\d of them waited .*: no long queue, more may/)
+  })
+})
+
+describe('a run that was stopped and went on', () => {
+  const DAYS = 2 * 86_400_000
+  const once = reported(answers(1000, 48))
+  const first = answers(500, 48)
+  const second = answers(500, 48, START + DAYS)
+
+  for (const [name, samples] of [
+    ['in order', [...first, ...second]],
+    ['the other way round', [...second, ...first].toReversed()],
+  ] as const) {
+    test(`two days later: the pause is no time of it, ${name}`, () => {
+      const twice = reported(samples)
+      assert.equal(twice.parts, 2)
+      assert.ok(Math.abs(twice.seconds! + twice.paused_seconds - 172_800) < 2000)
+      // Two ramps and two tails make it longer, and nothing else does.
+      assert.ok(twice.seconds! < 1.5 * once.seconds!, `${twice.seconds}`)
+      assert.ok(twice.requests_per_second! > once.requests_per_second! / 1.5)
+      assert.ok(twice.mean_open! > 30)
+      assert.ok(twice.over_time.bin_s <= once.over_time.bin_s)
+      const report = { ...twice, advice: advice(twice) }
+      assert.match(
+        reportText(report),
+        /^Wall time .* in 2 parts: pauses of 47 h \d+ m are left out$/m,
+      )
+    })
+  }
+
+  test('half a minute without a request is time of the run, with its empty bins', () => {
+    const report = reported([sample(START, 100, 5000), sample(START + 35_000, 100, 5000)])
+    assert.deepEqual([report.seconds, report.parts, report.paused_seconds], [40, 1, 0])
+    assert.ok(report.over_time.bins.length >= 40)
+  })
+
+  test('times that no run has take no memory', () => {
+    const random = dice(3)
+    const wild = Array.from({ length: 3000 }, () => sample(random() * 8e15, 1, random() * 1e12))
+    const report = reported([...wild, sample(-8e15, 1, 8e15)])
+    assert.ok(report.over_time.bins.length <= 200 && report.parts <= 1000)
   })
 })
