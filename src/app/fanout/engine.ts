@@ -49,6 +49,7 @@ export class Engine {
   #pacers: Pacer[] = []
   #stopLooking: () => void
   #loop = performance.eventLoopUtilization()
+  #cpu = process.cpuUsage()
 
   constructor(context: Context, options: FanoutOptions, parts: EngineParts) {
     const { clock, accounting, stop } = parts
@@ -180,12 +181,18 @@ export class Engine {
   /** Looks for one cause behind what goes wrong. */
   #look(): void {
     const loop = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(loop, this.#loop)
+    const { utilization, active, idle } = performance.eventLoopUtilization(loop, this.#loop)
+    const { user, system } = process.cpuUsage(this.#cpu)
+    const loopTime = active + idle
     this.#loop = loop
+    this.#cpu = process.cpuUsage()
     const findings = this.#diagnosis.look({
       now: this.#parts.clock.now(),
       ...this.#deadlines.standing(),
-      loopBusy: utilization,
+      // A loop that waits for a core which others use is busy, but uses none.
+      loopBusy: Math.min(utilization, (user + system) / 1000 / loopTime),
+      loopTime,
+      uptime: performance.now(),
       outputWait: this.#parts.outputWait(),
     })
     for (const finding of findings) this.#tell(finding)
