@@ -23,6 +23,12 @@ export function noAnswers(file: string, found: readonly string[]): ToolError {
   return new ToolError('no-shape', message, { place: { file } })
 }
 
+/** The error for a file in which no record is what a report is made of. */
+export function noRunRecords(file: string, found: readonly string[], what: string): ToolError {
+  const message = `${what} in it: ${hasText(found, 'fields')}`
+  return new ToolError('no-shape', message, { place: { file } })
+}
+
 function hasText(found: readonly string[], what: string): string {
   const shown = found.slice(0, SHOWN).map((name) => `'${name}'`)
   if (found.length > SHOWN) shown.push(`${found.length - SHOWN} more`)

@@ -1,11 +1,20 @@
 import type { Clock } from '../core/clock.ts'
-import { timeLeft } from '../core/eta.ts'
+import type { AnswerLengths } from '../core/eta.ts'
 import { formatDuration } from '../core/quantity.ts'
 import { barPicture } from './bar.ts'
 import type { Reporter } from './reporter.ts'
 
+/** What tells how long the run goes on: pieces of text, or milliseconds where answers come whole. */
+export interface OpenWork {
+  lengths: AnswerLengths
+  /** How far each answer that is coming has come. */
+  openLengths: readonly number[]
+  /** What streams have brought in all; undefined where answers come whole. */
+  delivered: number | undefined
+}
+
 /** Where a run stands. */
-export interface ProgressState {
+export interface ProgressState extends OpenWork {
   done: number
   /** Undefined while it is not known. */
   total: number | undefined
@@ -18,10 +27,6 @@ export interface ProgressState {
   waiting: string | undefined
   /** How many requests may be open and why, where that is found by itself. */
   pace: string | undefined
-  /** Pieces of text that streams have brought: in all, of open requests, of those answered. */
-  pieces: { delivered: number; begun: number; answered: number }
-  /** Requests that a server answered. */
-  succeeded: number
   /** Milliseconds to the first token, now and at the server's best; undefined while not known. */
   firstToken: number | undefined
   firstTokenFloor: number | undefined
@@ -42,13 +47,17 @@ export interface ProgressOptions {
 const REDRAW_EVERY = 200
 /** Rates are over about this many milliseconds. */
 const RATE_WINDOW = 30_000
+/** The speed of one answer is over more: a stall must not make an hour of what is left. */
+const SPEED_WINDOW = 120_000
+const SAMPLE_EVERY = 1000
 
 /** What stood when. */
 interface Sample {
   at: number
   done: number
   tokens: number
-  pieces: number
+  delivered: number
+  open: number
 }
 
 /** Shows how a run goes: a bar on a terminal, else a line now and then. */
@@ -56,12 +65,14 @@ export class Progress {
   #options: ProgressOptions
   #startedAt: number
   #samples: Sample[] = []
+  #mostOpen = 0
   #stops: (() => void)[] = []
 
   constructor(options: ProgressOptions) {
     this.#options = options
     this.#startedAt = options.clock.now()
-    this.#samples.push({ at: this.#startedAt, done: 0, tokens: 0, pieces: 0 })
+    this.#samples.push({ at: this.#startedAt, done: 0, tokens: 0, delivered: 0, open: 0 })
+    this.#stops.push(options.clock.every(SAMPLE_EVERY, () => this.#sample(options.state())))
     if (options.live) {
       const timer = setInterval(() => this.#draw(), REDRAW_EVERY)
       timer.unref()
@@ -107,31 +118,39 @@ export class Progress {
     this.#options.report.raw(`\r${this.#bar()}\u001b[K`)
   }
 
-  /** Rates over the last moments, and what is left by them. */
-  #measure(state: ProgressState): { rate: number; tokenRate: number; eta: number | undefined } {
-    const { done, total, completionTokens, pieces, inFlight, answered, succeeded } = state
+  #sample({ done, completionTokens, delivered, openLengths }: ProgressState): Sample {
     const at = this.#options.clock.now()
-    const sample = { at, done, tokens: completionTokens, pieces: pieces.delivered }
+    const open = openLengths.length
+    const sample = { at, done, tokens: completionTokens, delivered: delivered ?? 0, open }
+    this.#mostOpen = Math.max(this.#mostOpen, open)
     this.#samples.push(sample)
-    while (this.#samples.length > 2 && at - this.#samples[0]!.at > RATE_WINDOW) {
+    while (this.#samples.length > 2 && at - this.#samples[0]!.at > SPEED_WINDOW) {
       this.#samples.shift()
     }
-    const first = this.#samples[0]!
-    const seconds = at > first.at ? (at - first.at) / 1000 : Number.POSITIVE_INFINITY
-    const tokenRate = (sample.tokens - first.tokens) / seconds
-    // Without streams nothing is known of an answer before it is there.
-    const streams = pieces.answered > 0
-    const eta =
-      total === undefined
-        ? undefined
-        : timeLeft({
-            unfinished: Math.max(0, total - done),
-            open: inFlight,
-            mean: streams ? pieces.answered / succeeded : completionTokens / answered,
-            got: streams ? pieces.begun : 0,
-            rate: streams ? (sample.pieces - first.pieces) / seconds : tokenRate,
-          })
-    return { rate: (done - first.done) / seconds, tokenRate, eta }
+    return sample
+  }
+
+  /** Rates over the last moments, and what is left by them. */
+  #measure(state: ProgressState): { rate: number; tokenRate: number; eta: number | undefined } {
+    const last = this.#sample(state)
+    const first = this.#samples.find(({ at }) => last.at - at <= RATE_WINDOW) ?? last
+    const eta = this.#timeLeft(state, rateOf('delivered', this.#samples[0]!, last))
+    return { rate: rateOf('done', first, last), tokenRate: rateOf('tokens', first, last), eta }
+  }
+
+  #timeLeft(state: ProgressState, deliveredRate: number): number | undefined {
+    const { total, done, lengths, openLengths, delivered } = state
+    if (total === undefined) return undefined
+    const open = openLengths.slice(0, Math.max(0, total - done))
+    const slots = this.#samples.reduce((sum, one) => sum + one.open, 0) / this.#samples.length
+    return lengths.timeLeft({
+      unsent: Math.max(0, total - done - open.length),
+      open,
+      // An answer that comes whole is measured in milliseconds, a thousand of which come in a second.
+      speed: delivered === undefined ? 1000 : deliveredRate / slots,
+      slots,
+      most: this.#mostOpen,
+    })
   }
 
   #bar(): string {
@@ -156,6 +175,11 @@ export class Progress {
     const share = total ? Math.min(1, done / total) : 0
     return (barPicture(share, room - text.length) + text).slice(0, room)
   }
+}
+
+/** What came in a second between two samples. */
+function rateOf(what: 'done' | 'tokens' | 'delivered', from: Sample, to: Sample): number {
+  return to.at > from.at ? ((to[what] - from[what]) / (to.at - from.at)) * 1000 : 0
 }
 
 /** How long first tokens take at present, against the server's best. */

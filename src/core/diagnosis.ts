@@ -14,8 +14,11 @@ export interface Snapshot {
   open: number
   unstarted: number
   longestWait: number
-  /** Share of the last period in which our own event loop was busy, 0 to 1. */
+  /** Share of the last period in which our own event loop was busy with a core of its own, 0 to 1. */
   loopBusy: number
+  /** How long that period was, and how long the process has run: milliseconds of the wall's clock. */
+  loopTime: number
+  uptime: number
   /** Milliseconds for which the oldest answer has waited to be written. */
   outputWait: number
 }
@@ -38,6 +41,10 @@ const REMEMBERED = 1000
 const CUTS = new Set(['closed', 'reset', 'no-finish', 'http-504'])
 /** An answer that waits longer than this (ms) to be written waits for a slow disk or reader. */
 const SLOW_WRITE = 5000
+/** Our own process is busy where it was so for this long (ms, by the wall), its start left out. */
+const BUSY = 0.95
+const BUSY_FOR = 8000
+const START = 3000
 /** Descriptors beside those of the requests: files, pipes, the loop, probes. */
 const OTHER_DESCRIPTORS = 64
 
@@ -56,7 +63,7 @@ export class Diagnosis {
   #requests = 0
   #limited = 0
   #stale = 0
-  #busyPeriods = 0
+  #busyTime = 0
   #slowPeriods = 0
   #named = new Set<string>()
   #concurrency: number
@@ -88,7 +95,9 @@ export class Diagnosis {
 
   /** Looks at how the run stands, every ten seconds or so. */
   look(snapshot: Snapshot): Finding[] {
-    this.#busyPeriods = snapshot.loopBusy > 0.95 ? this.#busyPeriods + 1 : 0
+    const { loopBusy, loopTime, uptime } = snapshot
+    const isBusy = loopBusy > BUSY && uptime - loopTime >= START
+    this.#busyTime = isBusy ? this.#busyTime + loopTime : 0
     this.#slowPeriods = snapshot.outputWait > SLOW_WRITE ? this.#slowPeriods + 1 : 0
     return [this.#queuedByOthers(snapshot), this.#busy(), this.#slowOutput()]
       .filter((finding) => finding !== undefined)
@@ -157,7 +166,7 @@ export class Diagnosis {
   }
 
   #busy(): Finding | undefined {
-    if (this.#busyPeriods < 2) return undefined
+    if (this.#busyTime < BUSY_FOR) return undefined
     return {
       code: 'client-busy',
       message:

@@ -19,23 +19,25 @@ function timeoutAdvice({ total_ms, what_if }: Report): string | undefined {
   return `--timeout: leave it off (0). ${longest}${loss}. --idle-timeout tells a dead stream.`
 }
 
-/** Little's law, and the queue as first tokens show it. */
+/** Little's law, and the queue as first tokens show it, without the ramp and the tail of the run. */
 function openAdvice(report: Report): string | undefined {
-  const { mean_open, requests_per_second, total_ms, first_token_ms } = report
+  const { mean_open, requests_per_second, total_ms, first_token_ms, at_height } = report
   if (mean_open === null || requests_per_second === null) return undefined
   const mean = total_ms.mean / 1000
   const law =
     `${mean_open.toFixed(1)} requests were open in the mean = ` +
     `${requests_per_second.toFixed(2)} answers/s * ${mean.toFixed(1)} s`
-  if (first_token_ms.count === 0) return `--concurrency: ${law}.`
-  const wait = Math.max(0, first_token_ms.mean - first_token_ms.bars[0]!.from) / 1000
-  const queued = requests_per_second * wait
-  const split = `Of those, ${requests_per_second.toFixed(2)} * ${wait.toFixed(2)} s = ${queued.toFixed(1)}`
-  if (queued < 0.1 * mean_open) {
-    return `--concurrency: ${law}. ${split} waited for a first token: no long queue, more may be faster; auto finds out.`
+  if (first_token_ms.count === 0 || at_height === null) return `--concurrency: ${law}.`
+  const { open, queued, seconds } = at_height
+  const span = formatDuration(seconds * 1000)
+  const height = `For ${span} at its height ${open.toFixed(1)} were open`
+  const split = `${queued.toFixed(1)} of them waited in a queue for a first token`
+  if (queued < 0.1 * open) {
+    return `--concurrency: ${law}. ${height}, ${split}: no long queue, more may be faster; auto finds out.`
   }
-  const next = Math.max(1, Math.round(mean_open - queued))
-  return `--concurrency: ${next} or auto. ${law}. ${split} waited for a first token, which gains nothing.`
+  const rest = `${open.toFixed(1)} - ${queued.toFixed(1)} = ${(open - queued).toFixed(1)}`
+  const next = Math.max(1, Math.round(open - queued))
+  return `--concurrency: ${next} or auto. ${law}. ${height}, ${split}, which gains nothing: ${rest}.`
 }
 
 function lengthAdvice({ cut_by_length, answered, answer_tokens }: Report): string | undefined {

@@ -64,10 +64,16 @@ function totals(report: FullReport): string[] {
     lines.push(`Reasoning      ${percent(report.reasoning_share)}`)
   if (seconds === null) return lines
   lines.push(
-    `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}`,
+    `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}${pauses(report)}`,
     `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second!.toFixed(0)} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
   )
   return lines
+}
+
+/** How a run that was stopped and went on is told of. */
+export function pauses({ parts, paused_seconds }: Report): string {
+  if (parts < 2) return ''
+  return `, in ${parts} parts: pauses of ${formatDuration(paused_seconds * 1000)} are left out`
 }
 
 function overTime({ over_time }: Report): string[] {

@@ -1,4 +1,5 @@
 import type { AnswerSample } from './answer-sample.ts'
+import { BusyTime } from './busy-time.ts'
 import { Histogram } from './histogram.ts'
 import { OpenFailures } from './open-failures.ts'
 import { TimeBins } from './time-bins.ts'
@@ -6,10 +7,17 @@ import { TimeBins } from './time-bins.ts'
 /** Total timeouts that people set, in seconds. */
 const TIMEOUTS = [60, 120, 300, 600, 1200, 3600] as const
 const BARS = 24
-/** Bins of answers: finished, tokens, milliseconds of open requests. */
+/**
+ * Bins of answers: finished, tokens, milliseconds of open requests, those before a first token, and
+ * how many first tokens came.
+ */
 const FINISHED = 0
 const TOKENS = 1
 const OPEN = 2
+const WAITING = 3
+const STARTED = 4
+/** Bins with this share of the most open requests are the run at its height: no ramp, no tail. */
+const HEIGHT = 0.8
 /** Names of finish reasons or codes at most: damaged data must not fill the memory. */
 const MOST_NAMES = 100
 
@@ -48,10 +56,15 @@ export interface Report {
   /** Share of reasoning in tokens where servers tell, else in characters. */
   reasoning_share: number | null
   started_at: string | null
+  /** Without its pauses, between so many parts. */
   seconds: number | null
+  parts: number
+  paused_seconds: number
   requests_per_second: number | null
   tokens_per_second: number | null
   mean_open: number | null
+  /** While about as many requests were open as ever: how many, and how many waited in a queue. */
+  at_height: { seconds: number; open: number; queued: number } | null
   over_time: {
     bin_s: number
     bins: { time: string; requests_per_s: number; tokens_per_s: number; open: number }[]
@@ -78,9 +91,8 @@ export class RunReport {
   #total = new Histogram()
   #first = new Histogram()
   #length = new Histogram()
-  #bins = new TimeBins(3)
-  #from = Number.POSITIVE_INFINITY
-  #to = Number.NEGATIVE_INFINITY
+  #bins = new TimeBins(5)
+  #time = new BusyTime()
   /** Of answers whose time and tokens are known: all, and those that each timeout leaves. */
   #timed = { count: 0, tokens: 0 }
   #left = TIMEOUTS.map(() => ({ killed: 0, count: 0, tokens: 0 }))
@@ -105,7 +117,8 @@ export class RunReport {
   }
 
   toJSON(): Report {
-    const seconds = this.#to > this.#from ? (this.#to - this.#from) / 1000 : null
+    const { busy, from, parts, paused } = this.#time
+    const seconds = busy > 0 ? busy / 1000 : null
     const rate = (amount: number): number | null => (seconds === null ? null : amount / seconds)
     const { reasoning, completion } = this.#tokens
     const chars = this.#chars.answer + this.#chars.reasoning
@@ -126,11 +139,14 @@ export class RunReport {
       retried: this.#retried,
       tokens: { ...this.#tokens },
       reasoning_share: reasoning > 0 && completion > 0 ? reasoning / completion : byChars,
-      started_at: seconds === null ? null : new Date(this.#from).toISOString(),
+      started_at: seconds === null ? null : new Date(from!).toISOString(),
       seconds,
+      parts,
+      paused_seconds: paused / 1000,
       requests_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[FINISHED]!, 0)),
       tokens_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[TOKENS]!, 0)),
       mean_open: rate(open),
+      at_height: this.#atHeight(bins),
       over_time: {
         bin_s: width,
         bins: bins.map(({ at, sums }) => ({
@@ -153,12 +169,28 @@ export class RunReport {
     const end = (startedAt ?? Number.NaN) + totalMs
     // Beyond what a Date can be: a damaged number.
     if (startedAt === undefined || !(Math.abs(end) < 8.64e15)) return
-    this.#from = Math.min(this.#from, startedAt)
-    this.#to = Math.max(this.#to, end)
+    this.#time.add(startedAt, end)
     this.#bins.add(end, FINISHED, 1)
     this.#bins.spread(startedAt, end, OPEN, totalMs)
     const first = startedAt + Math.min(firstTokenMs ?? 0, totalMs)
+    if (firstTokenMs !== undefined) {
+      this.#bins.spread(startedAt, first, WAITING, first - startedAt)
+      this.#bins.add(first, STARTED, 1)
+    }
     this.#bins.spread(first, end, TOKENS, completionTokens ?? 0)
+  }
+
+  /** A first token takes the least of all where there is no queue: what is more was spent in one. */
+  #atHeight(bins: readonly { sums: Float64Array }[]): Report['at_height'] {
+    const most = Math.max(0, ...bins.map(({ sums }) => sums[OPEN]!))
+    if (most === 0) return null
+    const high = bins.filter(({ sums }) => sums[OPEN]! >= HEIGHT * most)
+    const ms = high.length * this.#bins.width
+    const mean = (field: number): number =>
+      high.reduce((sum, { sums }) => sum + sums[field]!, 0) / ms
+    const floor = this.#first.bars(BARS)[0]?.from ?? 0
+    const queued = Math.max(0, mean(WAITING) - mean(STARTED) * floor)
+    return { seconds: ms / 1000, open: mean(OPEN), queued }
   }
 
   #whatIf(totalMs: number, tokens: number | undefined): void {

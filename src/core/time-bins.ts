@@ -1,17 +1,17 @@
-/** Bins at most: memory does not grow with the run. */
+import { PAUSE } from './busy-time.ts'
+
+/** Bins at most that hold something: memory does not grow with the run. */
 const MOST = 120
 
 /**
  * Sums over time in bins of one width, which doubles when they become too many; times may come in any
- * order.
+ * order. Pauses of a run cost no bins.
  */
 export class TimeBins {
   /** Milliseconds; always a power of two of seconds. */
   width = 1000
   #fields: number
   #bins = new Map<number, Float64Array>()
-  #first = Number.POSITIVE_INFINITY
-  #last = Number.NEGATIVE_INFINITY
 
   /** @param fields how many sums each bin has */
   constructor(fields: number) {
@@ -20,8 +20,8 @@ export class TimeBins {
 
   /** Adds to the bin of a moment (milliseconds since 1970). */
   add(at: number, field: number, amount: number): void {
-    this.#include(at)
     this.#bin(Math.floor(at / this.width))[field]! += amount
+    this.#limit()
   }
 
   /** Spreads an amount evenly from one moment to another. */
@@ -30,40 +30,39 @@ export class TimeBins {
       this.add(from, field, amount)
       return
     }
-    this.#include(from)
-    this.#include(to)
     const perMs = amount / (to - from)
     for (let at = from; at < to; ) {
       const index = Math.floor(at / this.width)
       const end = Math.min(to, (index + 1) * this.width)
       this.#bin(index)[field]! += (end - at) * perMs
       at = end
+      this.#limit()
     }
   }
 
-  /** Every bin from the first to the last that holds something, in order. */
+  /** The bins in order: those that hold something, and empty ones between them but for pauses. */
   list(): { at: number; sums: Float64Array }[] {
     const bins: { at: number; sums: Float64Array }[] = []
-    for (let index = this.#first; index <= this.#last; index++) {
-      const sums = this.#bins.get(index) ?? new Float64Array(this.#fields)
+    let next = Number.POSITIVE_INFINITY
+    for (const [index, sums] of [...this.#bins].toSorted(([a], [b]) => a - b)) {
+      const isPause = (index - next) * this.width > PAUSE
+      for (; !isPause && next < index; next++) {
+        bins.push({ at: next * this.width, sums: new Float64Array(this.#fields) })
+      }
       bins.push({ at: index * this.width, sums })
+      next = index + 1
     }
     return bins
   }
 
-  #include(at: number): void {
-    const index = Math.floor(at / this.width)
-    this.#first = Math.min(this.#first, index)
-    this.#last = Math.max(this.#last, index)
-    while (this.#last - this.#first >= MOST) this.#double()
+  #limit(): void {
+    while (this.#bins.size > MOST) this.#double()
   }
 
   #double(): void {
     const old = this.#bins
     this.#bins = new Map()
     this.width *= 2
-    this.#first = Math.floor(this.#first / 2)
-    this.#last = Math.floor(this.#last / 2)
     for (const [index, sums] of old) {
       const bin = this.#bin(Math.floor(index / 2))
       for (const [field, sum] of sums.entries()) bin[field]! += sum

@@ -53,8 +53,9 @@ export function ruleOfText(bytes: Buffer, turns: readonly Turn[]): LeftOutCode |
       begun = true
       expected = role === 'user' ? 'assistant' : 'user'
     }
+    if (hasToolCalls(bytes, turn)) return 'not-text'
     if (isEmptyContent(bytes, content)) return role === 'assistant' ? 'empty-answer' : 'empty-turn'
-    if (bytes[content!.start] !== 0x22 || hasToolCalls(bytes, turn)) return 'not-text'
+    if (bytes[content!.start] !== 0x22) return 'not-text'
   }
   return undefined
 }

@@ -39,7 +39,7 @@ export interface ExchangeSettings {
 
 /** Told of what one request brings; an object with methods, since closures per request cost more. */
 export interface ExchangeListener {
-  /** The first token has come, in milliseconds since dispatch. */
+  /** The first token of a stream, or of an answer that is whole by now, came so many ms after dispatch. */
   onFirstToken(ms: number): void
   /** A read of the stream brought so many pieces of text, about as many tokens. */
   onPieces(count: number): void
@@ -90,6 +90,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #silenceBefore = 0
   #decoder: BodyDecoder | undefined
   #firstTokenAt: number | undefined
+  #isFirstTokenTold = false
 
   constructor(request: ApiRequest, context: ExchangeContext, resolve: (outcome: Outcome) => void) {
     this.#request = request
@@ -207,6 +208,13 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     this.hasFirstToken = collector === undefined || collector.started
     if (!this.hasFirstToken) return
     this.#firstTokenAt = this.lastByteAt
+    if (collector !== undefined) this.#tellFirstToken()
+  }
+
+  /** What comes whole may be a refusal: only once it is an answer did a token come. */
+  #tellFirstToken(): void {
+    if (this.#isFirstTokenTold || this.#firstTokenAt === undefined) return
+    this.#isFirstTokenTold = true
     this.#listener.onFirstToken(this.#firstTokenAt - this.startedAt)
   }
 
@@ -277,6 +285,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     this.#settled = true
     this.#decoder?.destroy()
     this.#settings.deadlines.forget(this)
+    if (outcome.kind !== 'failure') this.#tellFirstToken()
     this.#resolve(outcome)
   }
 

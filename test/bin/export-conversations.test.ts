@@ -71,11 +71,11 @@ const LINES = [
   }),
 ]
 const STRICT_LEFT = {
-  'empty-answer': 2,
+  'empty-answer': 1,
   roles: 1,
   'no-answer': 1,
   duplicate: 1,
-  'not-text': 1,
+  'not-text': 2,
   failed: 1,
   'no-question': 1,
 }
@@ -179,14 +179,16 @@ describe('the rules of trainers', () => {
       answered('number', [{ role: 'user', content: 7 }, assistant('A')]),
       answered('object', [user('Q'), { role: 'assistant', content: { text: 'A' } }]),
       answered('calls', [user('Q'), assistant('A', call)]),
+      answered('calls alone', [user('Q3'), { role: 'assistant', content: null, ...call }]),
       answered('no calls', [user('Q2'), assistant('A', { tool_calls: [] })]),
       '{"id":"ids","status":"success","prompt":[1,2],"text":"A","finish_reason":"stop"}',
     ]
     for (const [form, left, rows] of [
-      ['messages', 3, ['calls', 'no calls']],
-      ['speculators', 3, ['calls', 'no calls']],
-      ['specforge', 4, ['no calls']],
-      ['alpaca', 4, ['no calls']],
+      ['messages', 3, ['calls', 'calls alone', 'no calls']],
+      ['speculators', 3, ['calls', 'calls alone', 'no calls']],
+      ['specforge', 5, ['no calls']],
+      ['deepspec', 5, ['no calls']],
+      ['alpaca', 5, ['no calls']],
     ] as const) {
       const result = await exported(['--to', form], lines)
       assert.deepEqual([result.code, result.stats.left_out_by_reason], [0, { 'not-text': left }])

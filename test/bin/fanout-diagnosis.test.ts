@@ -209,7 +209,7 @@ describe('one cause is said once, with what to do', { concurrency: 2 }, () => {
       pump()
     })
     let told = false
-    const args = ['--url', server.url, '--clock-speed', '50', '-c', '4']
+    const args = ['--url', server.url, '--clock-speed', '50', '-c', '4', '--max-answer', '8G']
     const result = await diagnosed('client-busy', args, {
       input: prompts(4),
       onStart: (child) => {

@@ -69,6 +69,21 @@ describe('fanout-complete --trace', () => {
     }
   })
 
+  test('refusals are no first tokens', async (t) => {
+    for (const fault of ['429', '500']) {
+      const refusing = await startSimulator({ speed: 100, faults: [`${fault}:100%`] })
+      t.after(() => refusing.close())
+      const trace = join(newFolder(), 'trace.jsonl')
+      const args = ['--clock-speed', '100', '--retries', '1', '--trace', trace]
+      const result = await run('fanout-complete', ['--url', `${refusing.url}/v1`, ...args], {
+        input: prompts(5),
+      })
+      assert.equal(result.code, 1, result.stderr)
+      const told = parsed<State>(linesOf(trace)).filter((state) => 'first_token_ms' in state)
+      assert.deepEqual(told, [], fault)
+    }
+  })
+
   test('a trace that cannot be opened is exit 2 before anything is sent', async () => {
     for (const trace of ['/nonexistent/trace', newFolder()]) {
       const result = await fanout(['-q', '--trace', trace])

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startSimulator } from '../../src/simulator/server.ts'
-import { run } from '../support/run.ts'
+import { newFolder, run } from '../support/run.ts'
 
 const GOOD =
   '{"id":1,"status":"success","conversations":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}],' +
@@ -16,6 +16,31 @@ test('reports what it can of a damaged file, names the rest, exit 1', async () =
   assert.match(result.stderr, /^report-run: <stdin>:2:\d+: .* \[truncated\]\n$/)
   const report = JSON.parse(result.stdout.toString())
   assert.deepEqual([report.answered, report.invalid, report.what_if[0].killed], [2, 1, 2])
+})
+
+test('a file of another kind is named once, and the others are reported', async () => {
+  const cwd = newFolder()
+  writeFileSync(join(cwd, 'good'), GOOD)
+  for (const [row, message] of [
+    [
+      '{"dialog":[],"n":1}\n',
+      /other: no record of .* in it: it has the fields 'dialog', 'n' \[no-shape\]$/,
+    ],
+    ['id,text\n', /other: no line is JSON: .*CSV.* \[not-jsonl\]$/],
+  ] as const) {
+    writeFileSync(join(cwd, 'other'), row.repeat(15_000))
+    for (const args of [
+      ['other', 'good'],
+      ['--failures', 'other', 'good'],
+    ]) {
+      const { code, stderr, stdout } = await run('report-run', ['--json', ...args], { cwd })
+      assert.equal(code, 1, stderr)
+      const lines = stderr.trimEnd().split('\n')
+      assert.equal(lines.length, 1, lines.slice(0, 3).join('\n'))
+      assert.match(lines[0]!, message)
+      assert.equal(JSON.parse(stdout.toString()).answered, 1)
+    }
+  }
 })
 
 test('an empty file is a report of nothing', async () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Progress, type ProgressState } from '../../src/cli/progress.ts'
 import { Reporter } from '../../src/cli/reporter.ts'
 import { systemClock } from '../../src/cli/system-clock.ts'
-import { timeLeft } from '../../src/core/eta.ts'
+import { AnswerLengths } from '../../src/core/eta.ts'
 
 const STATE: ProgressState = {
   done: 2680,
@@ -15,8 +15,9 @@ const STATE: ProgressState = {
   answered: 2458,
   waiting: undefined,
   pace: undefined,
-  pieces: { delivered: 0, begun: 0, answered: 0 },
-  succeeded: 2458,
+  lengths: new AnswerLengths(),
+  openLengths: [],
+  delivered: undefined,
   firstToken: undefined,
   firstTokenFloor: undefined,
 }
@@ -81,13 +82,11 @@ test('the bar fits the terminal, and every number is there in 80 columns', () =>
   assert.ok(bar(30).length < 30)
 })
 
-test('the time left goes by what has come of open answers, and by their number at the end', () => {
-  const streams = { delivered: 0, begun: 50_000, answered: 2_458_000 }
-  const line = shown(0, { pieces: streams, firstToken: 1240, firstTokenFloor: 210 })
+test('the line tells how long first tokens take, and the time left once it can be told', () => {
+  const line = shown(0, { firstToken: 1240, firstTokenFloor: 210 })
   assert.match(line, /elapsed: 0s, first token: 1\.2 s \(floor 210 ms\)\n$/)
-  const work = { unfinished: 1000, open: 100, mean: 1000, got: 20_000, rate: 1000 }
-  assert.equal(timeLeft(work), 980_000)
-  assert.equal(timeLeft({ ...work, unfinished: 10, open: 10, got: 30_000 }), 5000)
-  assert.equal(timeLeft({ ...work, rate: 0 }), undefined)
-  assert.equal(timeLeft({ ...work, mean: Number.NaN }), undefined)
+  const lengths = new AnswerLengths()
+  lengths.add(1000)
+  const work = { lengths, openLengths: [500], total: 101, done: 100 }
+  assert.match(shown(0, work), /, ETA: \d+ ms\n$/)
 })

@@ -16,6 +16,8 @@ const calm: Snapshot = {
   unstarted: 2,
   longestWait: 1000,
   loopBusy: 0.2,
+  loopTime: 10_000,
+  uptime: 100_000,
   outputWait: 0,
 }
 
@@ -90,11 +92,31 @@ describe('one cause behind many failures is named once', () => {
     assert.deepEqual(diagnosis.look(queued), [])
   })
 
-  test('a client that is the bottleneck, once it lasts', () => {
+  test('an output that is the bottleneck, once it lasts', () => {
     const diagnosis = new Diagnosis(128)
-    const busy = { ...calm, loopBusy: 0.99, outputWait: 6000 }
-    assert.deepEqual(diagnosis.look(busy), [])
-    const codes = diagnosis.look(busy).map(({ code }) => code)
-    assert.deepEqual(codes, ['client-busy', 'slow-output'])
+    const slow = { ...calm, outputWait: 6000 }
+    assert.deepEqual(diagnosis.look(slow), [])
+    assert.deepEqual(
+      diagnosis.look(slow).map(({ code }) => code),
+      ['slow-output'],
+    )
+  })
+
+  test('a client that is the bottleneck: by real time, after its start', () => {
+    const codes = (busy: readonly number[], every: number): string[] => {
+      const diagnosis = new Diagnosis(128)
+      return busy.flatMap((loopBusy, index) =>
+        diagnosis
+          .look({ ...calm, loopBusy, loopTime: every, uptime: (index + 1) * every })
+          .map(({ code }) => code),
+      )
+    }
+    assert.deepEqual(codes(Array(6).fill(0.99), 10_000), ['client-busy'])
+    // A clock that runs a hundred times faster looks every tenth of a second.
+    assert.deepEqual(codes(Array(100).fill(0.99), 100), [])
+    assert.deepEqual(codes(Array(120).fill(0.99), 100), ['client-busy'])
+    const start = [...Array(30).fill(1), ...Array(400).fill(0.3)]
+    assert.deepEqual(codes(start, 100), [])
+    assert.deepEqual(codes([1, 0.3, 1, 0.3, 1, 0.3], 5000), [])
   })
 })

@@ -1,4 +1,5 @@
 import type { Usage } from '../../core/answer.ts'
+import { AnswerLengths } from '../../core/eta.ts'
 import { Histogram } from '../../core/histogram.ts'
 
 /** The counts of a run; `--stats` writes them, progress shows them. */
@@ -35,13 +36,20 @@ export class Accounting {
   reasoningTokens = 0
   /** Requests that a server answered, also of records that are not finished. */
   succeeded = 0
-  /** Pieces of text of the requests that a server answered. */
-  pieces = 0
+  /** Answers in pieces of text, and in milliseconds where they came whole. */
+  readonly lengths = new AnswerLengths()
+  readonly durations = new AnswerLengths()
   /** Pieces of text, about as many tokens, that came in streams which then failed. */
   discardedTokens = 0
   /** Milliseconds from dispatch, so without the time in our own queue. */
   readonly latency = new Histogram()
   readonly firstToken = new Histogram()
+
+  /** Notes how long the answer to one request was. */
+  addLength(pieces: number, ms: number): void {
+    this.durations.add(ms)
+    if (pieces > 0) this.lengths.add(pieces)
+  }
 
   addUsage(usage: Usage | undefined): void {
     this.promptTokens += numberOf(usage?.prompt_tokens)

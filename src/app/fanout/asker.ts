@@ -142,7 +142,7 @@ export class Asker {
     attempt.crowded =
       outcome.kind === 'failure' && outcome.failure.code === 'descriptors' && pool.narrow()
     pool.release(slot, tokensOf(outcome))
-    if (outcome.kind !== 'failure') accounting.pieces += attempt.pieces
+    if (outcome.kind !== 'failure') accounting.addLength(attempt.pieces, outcome.timing.total)
     else for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
     return attempt
   }

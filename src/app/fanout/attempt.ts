@@ -27,6 +27,7 @@ export class Attempt implements ExchangeListener {
     this.startedAt = clock.date()
     this.#clock = clock
     endpoint.unstarted++
+    endpoint.attempts.add(this)
   }
 
   onFirstToken(ms: number): void {
@@ -39,7 +40,6 @@ export class Attempt implements ExchangeListener {
 
   onPieces(count: number): void {
     this.endpoint.delivered += count
-    this.endpoint.begun += count
     this.pieces += count
   }
 
@@ -56,7 +56,7 @@ export class Attempt implements ExchangeListener {
   end(outcome: Outcome): void {
     const { endpoint } = this
     if (!this.#started) endpoint.unstarted--
-    endpoint.begun -= this.pieces
+    endpoint.attempts.delete(this)
     if (outcome.kind === 'failure') endpoint.counts.failed++
     else endpoint.counts.answered++
     this.outcome = outcome

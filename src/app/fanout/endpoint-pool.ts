@@ -15,6 +15,14 @@ export interface Slot {
   reserved: number
 }
 
+/** A request that is open. */
+export interface OpenAttempt {
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  /** Pieces of text that it has brought. */
+  readonly pieces: number
+}
+
 /** One server of the run, and how it does. */
 export class PooledEndpoint {
   readonly server: Server
@@ -26,8 +34,7 @@ export class PooledEndpoint {
   unstarted = 0
   /** Pieces of text, about as many tokens, that its streams have brought, unfinished ones too. */
   delivered = 0
-  /** Those of them that belong to requests that are open. */
-  begun = 0
+  readonly attempts = new Set<OpenAttempt>()
   readonly firstTokens = new FirstTokenWatch()
   /** Requests that may be open there; infinite where only their number in all is limited. */
   limit = Number.POSITIVE_INFINITY

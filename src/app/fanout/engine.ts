@@ -49,6 +49,7 @@ export class Engine {
   #pacers: Pacer[] = []
   #stopLooking: () => void
   #loop = performance.eventLoopUtilization()
+  #cpu = process.cpuUsage()
 
   constructor(context: Context, options: FanoutOptions, parts: EngineParts) {
     const { clock, accounting, stop } = parts
@@ -123,7 +124,7 @@ export class Engine {
   }
 
   /** What streams have brought and how long first tokens take, over all servers. */
-  get streams(): { delivered: number; begun: number } & FirstTokenTimes {
+  get streams(): { delivered: number } & FirstTokenTimes {
     const { endpoints } = this.pool
     const sum = (of: (endpoint: PooledEndpoint) => number): number =>
       endpoints.reduce((total, endpoint) => total + of(endpoint), 0)
@@ -134,10 +135,17 @@ export class Engine {
     const slowest = times.toSorted((a, b) => b.present! - a.present!)[0]
     return {
       delivered: sum(({ delivered }) => delivered),
-      begun: sum(({ begun }) => begun),
       firstToken: slowest?.present,
       firstTokenFloor: slowest?.floor,
     }
+  }
+
+  /** How far each open answer has come: in pieces where any has text, else in milliseconds. */
+  openLengths(streams: boolean): number[] {
+    const attempts = this.pool.endpoints.flatMap((endpoint) => [...endpoint.attempts])
+    if (streams) return attempts.map(({ pieces }) => pieces).filter((pieces) => pieces > 0)
+    const now = this.#parts.clock.date()
+    return attempts.map(({ startedAt }) => now - startedAt)
   }
 
   /** What steers each server, in the order of the pool's; empty where the pace is fixed. */
@@ -173,12 +181,18 @@ export class Engine {
   /** Looks for one cause behind what goes wrong. */
   #look(): void {
     const loop = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(loop, this.#loop)
+    const { utilization, active, idle } = performance.eventLoopUtilization(loop, this.#loop)
+    const { user, system } = process.cpuUsage(this.#cpu)
+    const loopTime = active + idle
     this.#loop = loop
+    this.#cpu = process.cpuUsage()
     const findings = this.#diagnosis.look({
       now: this.#parts.clock.now(),
       ...this.#deadlines.standing(),
-      loopBusy: utilization,
+      // A loop that waits for a core which others use is busy, but uses none.
+      loopBusy: Math.min(utilization, (user + system) / 1000 / loopTime),
+      loopTime,
+      uptime: performance.now(),
       outputWait: this.#parts.outputWait(),
     })
     for (const finding of findings) this.#tell(finding)

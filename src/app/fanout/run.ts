@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../../cli/command.ts'
-import { Progress } from '../../cli/progress.ts'
+import { type OpenWork, Progress } from '../../cli/progress.ts'
 import type { Clock } from '../../core/clock.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import type { TextLine } from '../../streams/split-lines.ts'
@@ -149,8 +149,7 @@ function startProgress(
       answered: accounting.answered,
       waiting: waiting(),
       pace: engine.pace,
-      pieces: { ...engine.streams, answered: accounting.pieces },
-      succeeded: accounting.succeeded,
+      ...openWork(engine, accounting),
     }),
     live: !options.quiet && context.terminal !== undefined,
     columns: () => context.terminal?.columns ?? 80,
@@ -159,6 +158,17 @@ function startProgress(
   if (options.drainOn !== 'none') context.interrupt.termOn(`SIG${options.drainOn}`)
   if (options.drainOn !== 'USR1') context.onUsr1(() => progress.show())
   return progress
+}
+
+/** The answers that are open and those that have come, in one unit. */
+function openWork(engine: Engine, { lengths, durations }: Accounting): OpenWork {
+  const { delivered } = engine.streams
+  const streams = delivered > 0
+  return {
+    lengths: streams ? lengths : durations,
+    openLengths: engine.openLengths(streams),
+    delivered: streams ? delivered : undefined,
+  }
 }
 
 /** Counts by server, for --stats. */

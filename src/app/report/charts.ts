@@ -40,7 +40,7 @@ export function charts(plot: Plot, document: object, report: FullReport): Chart[
 
 type Draw = (title: string, caption: string, options: object) => Chart
 
-function overTime(plot: Plot, draw: Draw, { over_time }: FullReport): Chart[] {
+function overTime(plot: Plot, draw: Draw, { over_time, parts }: FullReport): Chart[] {
   const { bins, bin_s } = over_time
   if (bins.length < 2) return []
   const data = bins.map((bin, index) => ({ ...bin, minutes: (index * bin_s) / 60 }))
@@ -53,7 +53,7 @@ function overTime(plot: Plot, draw: Draw, { over_time }: FullReport): Chart[] {
       plot.ruleY([0]),
     ],
   })
-  const caption = `Means of ${bin_s} s each.`
+  const caption = `Means of ${bin_s} s each.${parts > 1 ? ' Pauses are left out.' : ''}`
   return [
     draw('Tokens a second', caption, series('tokens_per_s', 'tokens/s')),
     draw('Answers a second', caption, series('requests_per_s', 'answers/s')),

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../core/quantity.ts'
 import { percent } from '../../core/report-advice.ts'
-import type { FullReport } from '../../core/report-text.ts'
+import { type FullReport, pauses } from '../../core/report-text.ts'
 import { type Chart, charts } from './charts.ts'
 import { loadPlot } from './plot-library.ts'
 
@@ -59,9 +59,10 @@ ${nextTime(report)}
 `
 }
 
-function when({ started_at, seconds, records }: FullReport): string {
+function when(report: FullReport): string {
+  const { started_at, seconds, records } = report
   if (started_at === null || seconds === null) return `${records} records`
-  return `${records} records, ${formatDuration(seconds * 1000)} from ${started_at}`
+  return `${records} records, ${formatDuration(seconds * 1000)} from ${started_at}${pauses(report)}`
 }
 
 function numbers(report: FullReport): string {

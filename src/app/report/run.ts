@@ -5,12 +5,13 @@ import { KeyRule } from '../../core/key.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
 import { RunReport } from '../../core/run-report.ts'
-import { EXIT } from '../../core/tool-error.ts'
+import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { OutputFile } from '../../files/output-file.ts'
 import { blocksForOne } from '../block-memory.ts'
 import { forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
+import { noRunRecords } from '../no-shape.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
 import type { ReportOptions } from './options.ts'
@@ -48,17 +49,10 @@ export async function reportRun(
   let damaged = false
   let worst: number = EXIT.ok
   const read = async (files: readonly string[], what: string, use: UseObject): Promise<number> => {
-    const lines = new ObjectLines(context, { message: what, code: 'not-a-record' }, use)
-    const input: InputOptions = {
-      blocksOf: (file) => blocksForOne(file, options.readSize),
-      outputs: [options.html],
-    }
-    const code = await forEachInput(context, files, input, (file, blocks) =>
-      lines.file(file.name, blocks),
-    )
-    damaged ||= lines.invalid > 0
+    const { code, invalid } = await readObjects(context, options, files, what, use)
+    damaged ||= invalid > 0
     worst = Math.max(worst, code)
-    return lines.invalid
+    return invalid
   }
   // First, so that only the keys of what failed are remembered, and not those of all answers.
   if (options.failures !== undefined) {
@@ -87,6 +81,35 @@ export async function reportRun(
   const text = options.json ? `${JSON.stringify(full)}\n` : reportText(full)
   await writeAll(context.stdout.fd, Buffer.from(text), '<stdout>')
   return Math.max(worst, damaged ? EXIT.data : EXIT.ok)
+}
+
+/** Reads files, and names what in them is of no use, or the file as a whole. */
+async function readObjects(
+  context: Context,
+  { readSize, html }: ReportOptions,
+  files: readonly string[],
+  what: string,
+  use: UseObject,
+): Promise<{ code: number; invalid: number }> {
+  const useless = { message: what, code: 'not-a-record' }
+  const lines = new ObjectLines(context, useless, use, (file, found) =>
+    noRunRecords(file, found, what),
+  )
+  let code: number = EXIT.ok
+  const input: InputOptions = { blocksOf: (file) => blocksForOne(file, readSize), outputs: [html] }
+  const read = await forEachInput(context, files, input, (file, blocks) =>
+    lines.file(file.name, blocks).catch((error: unknown) => {
+      // What is no file of a run is damage to a report, which tells of the others.
+      if (!isOtherFile(error)) throw error
+      code = EXIT.data
+      context.report.error(error.message, error.code, error.place)
+    }),
+  )
+  return { code: Math.max(code, read), invalid: lines.invalid }
+}
+
+function isOtherFile(error: unknown): error is ToolError {
+  return error instanceof ToolError && ['no-shape', 'not-jsonl'].includes(error.code)
 }
 
 function parse(bytes: Buffer, { start, end }: ValueRange): unknown {
