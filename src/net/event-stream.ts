@@ -10,10 +10,11 @@ export class EventStream {
   #decoder = new StringDecoder('utf8')
   #parser: EventSourceParser
 
-  /** @param onData gets the data of each event but the closing `[DONE]` */
+  /** @param onData gets the data of each event before the closing `[DONE]` */
   constructor(onData: (data: string) => void) {
     this.#parser = createParser({
       onEvent: ({ data }) => {
+        if (this.done) return
         if (data === '[DONE]') this.done = true
         else onData(data)
       },

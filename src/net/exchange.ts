@@ -80,6 +80,8 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #resolve: (outcome: Outcome) => void
   #controller: Dispatcher.DispatchController | undefined
   #settled = false
+  /** Nothing more comes over the connection. */
+  #ended = false
   #status = 0
   #headers: IncomingHttpHeaders = NO_HEADERS
   #events: EventStream | undefined
@@ -155,18 +157,23 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#settled) return
     this.lastByteAt = this.#settings.deadlines.now()
     if (this.#decoder !== undefined) this.#decoder.feed(chunk)
     else this.#take(chunk)
   }
 
   onResponseEnd(): void {
+    this.#ended = true
+    if (this.#settled) return this.#connection.trailEnded(this)
     if (this.#decoder !== undefined) this.#decoder.end()
     else this.#end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     const connection = this.#connection
+    if (this.#settled) return connection.trailEnded(this)
+    this.#ended = true
     const stale = connection.used && this.#status === 0
     connection.used = false
     this.#fail({ ...networkFailure(error), ...(stale && { stale }) })
@@ -202,12 +209,23 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
       if (!events.isBetween || !collector.read(chunk)) events.feed(chunk)
       this.#listener.onPieces(collector.pieces - before)
     } else this.#chunks.push(chunk)
-    if (this.hasFirstToken) return
+    if (!this.hasFirstToken) this.#lookForToken()
+    if (this.#events?.done) this.#settleStream()
+  }
+
+  #lookForToken(): void {
+    const collector = this.#collector
     // Keep-alive comments and a chunk with only a role are bytes but no token.
     this.hasFirstToken = collector === undefined || collector.started
     if (!this.hasFirstToken) return
     this.#firstTokenAt = this.lastByteAt
     this.#listener.onFirstToken(this.#firstTokenAt - this.startedAt)
+  }
+
+  /** `[DONE]` has come: what follows is no part of the answer, and its end may never come. */
+  #settleStream(): void {
+    if (!this.#ended) this.#connection.trail(this)
+    this.#settleAnswer(this.#collector!.finish(true))
   }
 
   /** The body is whole. */
