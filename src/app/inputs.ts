@@ -1,5 +1,5 @@
-import { fstatSync, type Stats, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { fstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Context } from '../cli/command.ts'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { EXIT, Interrupted, ToolError } from '../core/tool-error.ts'
@@ -134,6 +134,7 @@ export function refuseInputs(
 /**
  * Refuses two outputs that are one file: one would overwrite what the other has written.
  *
+ * @param outputs undefined ones and `-` are skipped
  * @param stdout whether standard output is written to
  * @throws ToolError `same-file`
  */
@@ -149,14 +150,25 @@ export function refuseSameOutputs(
     const own = statSync(file, { throwIfNoEntry: false })
     // Devices and pipes take what several write.
     if (own !== undefined && !own.isFile()) continue
+    const name = placeOf(file)
     const met = own !== undefined && seen.some((stats) => isSameFile(stats, own))
-    if (met || names.has(resolve(file))) {
+    if (met || names.has(name)) {
       throw new ToolError('same-file', 'two outputs are the same file: name another one', {
         place: { file },
       })
     }
     if (own !== undefined) seen.push(own)
-    names.add(resolve(file))
+    names.add(name)
+  }
+}
+
+/** The name of a file that need not be there yet, whatever links lead to its folder. */
+function placeOf(file: string): string {
+  const name = resolve(file)
+  try {
+    return join(realpathSync(dirname(name)), basename(name))
+  } catch {
+    return name
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { newFolder, run } from '../support/run.ts'
@@ -66,6 +66,27 @@ const TWICE: string[][] = [
   ['repair-truncated', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
   ['validate-jsonl', 'own.jsonl', '--rejects', 'two.jsonl', '--stats', 'two.jsonl'],
   ['validate-jsonl', 'own.jsonl', '--rejects', 'two.jsonl', '>>'],
+  ['dedupe-completed', '--completed', 'none.jsonl', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  ['extract-prompts', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  ['extract-prompts', 'own.jsonl', '--rejects', 'two.jsonl', '--stats', 'two.jsonl'],
+  ['export-conversations', '--to', 'alpaca', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  [
+    'export-conversations',
+    '--to',
+    'alpaca',
+    '-o',
+    'two.jsonl',
+    'own.jsonl',
+    '--stats',
+    'two.jsonl',
+  ],
+  ['report-run', 'own.jsonl', '--html', 'two.jsonl', '>>'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--trace', 'two.jsonl', '>>'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--failures', 'two.jsonl', '>>'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '-o', 'two.jsonl', '--failures', 'two.jsonl'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '-o', 'two.jsonl', '--failures', 'link/two.jsonl'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--stats', 'two.jsonl', '--trace', 'two.jsonl'],
 ]
 
 describe('two outputs are not the same file', { concurrency: 2 }, () => {
@@ -76,6 +97,7 @@ describe('two outputs are not the same file', { concurrency: 2 }, () => {
         writeFileSync(join(cwd, 'own.jsonl'), `bad\n${ANSWER}`)
         const two = join(cwd, 'two.jsonl')
         if (before !== undefined) writeFileSync(two, before)
+        symlinkSync(cwd, join(cwd, 'link'))
         const appends = args.at(-1) === '>>'
         const stdout = appends ? openSync(two, 'a') : undefined
         const operands = appends ? args.slice(0, -1) : args
