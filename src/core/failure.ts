@@ -26,7 +26,10 @@ export const FAILURES = {
   'not-jsonl': { retried: false, help: 'the input line is no JSON' },
   'no-prompt': { retried: false, help: 'the record has nothing to ask' },
   'bad-messages': { retried: false, help: 'messages that end with the assistant' },
-  'bad-batch-line': { retried: false, help: 'a batch line with a method or url that cannot be' },
+  'bad-batch-line': {
+    retried: false,
+    help: 'a batch line with a method, url or stream that cannot be',
+  },
   'bad-input': { retried: false, help: 'a failure record whose line was no JSON' },
   'too-large': { retried: false, help: 'an answer of more than --max-answer' },
   'cut-by-length': { retried: false, help: 'finish_reason length, with --on-length fail' },

@@ -286,7 +286,8 @@ describe('the shapes of records', { concurrency: true }, () => {
       `{"custom_id":"r\\u0031","method":"POST","url":"/v1/chat/completions","body":${body}}\n` +
       '{"custom_id":"r2","method":"POST","url":"/v1/embeddings","body":{"input":"x"}}\n' +
       '{"custom_id":"r3","method":"GET","url":"/v1/models","body":{}}\n' +
-      '{"custom_id":"r4","method":"POST","url":"http://evil/","body":{}}\n'
+      '{"custom_id":"r4","method":"POST","url":"http://evil/","body":{}}\n' +
+      `{"custom_id":"r5","method":"POST","url":"/v1/x","body":{"a":"\\"stream\\":true","stream": true}}\n`
     const run = await fanout(server.url, [...MODEL, '-c', '1'], { input })
     assert.equal(run.code, 1, run.stderr)
     const spaced = reply.trim().replace(/[\r\n]/g, ' ')
@@ -305,6 +306,7 @@ describe('the shapes of records', { concurrency: true }, () => {
       [
         ['r3', 'bad-batch-line'],
         ['r4', 'bad-batch-line'],
+        ['r5', 'bad-batch-line'],
       ],
     )
   })
