@@ -256,6 +256,38 @@ describe('keys and headers', { concurrency: true }, () => {
     assert.ok(!unauthorised(server.requests.at(-1)!))
   })
 
+  test('short secrets of a header file are masked in messages, and no answer is changed', async (t) => {
+    const secrets = {
+      authorization: 'Basic dTpw',
+      'x-api-key': 'k3y',
+      'api-key': '12',
+      cookie: 'a=c00kie; session=s3ss',
+      'x-lane': 'blue',
+    }
+    const server = await serve(t, ({ headers, ...request }, response) => {
+      const said = Object.keys(secrets).map((name) => `${name} is ${String(headers[name])}.`)
+      if (lastMessage({ headers, ...request }) === 'p1') json(response, chat('k3y 12 dTpw'))
+      else json(response, { error: { message: said.join(' ') } }, 400)
+    })
+    const file = join(newFolder(), 'headers')
+    writeFileSync(
+      file,
+      Object.entries(secrets)
+        .map((header) => `${header.join(': ')}\n`)
+        .join(''),
+    )
+    const args = [...MODEL, '--header-file', file, '--no-stream', '-c', '1']
+    const run = await fanout(server.url, args, { input: prompts(2) })
+    assert.equal(run.records[0]!.conversations[1]!.content, 'k3y 12 dTpw')
+    const told = run.failures[0]!.error.message
+    assert.match(
+      told,
+      /authorization is Basic \*{3}\. x-api-key is \*{3}\. api-key is \*{3}\. cook/,
+    )
+    assert.match(told, /cookie is \*{3}\. x-lane is blue\./)
+    assert.ok(!/dTpw|k3y|12\.|c00kie|s3ss/.test(run.stderr), run.stderr)
+  })
+
   test('what ends the run hides it too', async (t) => {
     for (const path of ['/v1/models', '/other']) {
       const server = await serve(

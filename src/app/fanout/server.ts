@@ -1,6 +1,6 @@
 import type { Context } from '../../cli/command.ts'
 import { errorMessage, excerpt } from '../../core/error-body.ts'
-import { withoutSecret } from '../../core/mask.ts'
+import { Secrets } from '../../core/mask.ts'
 import { usageError } from '../../core/tool-error.ts'
 import { readSecret, readText } from '../../files/secret.ts'
 import { type ConnectionSettings, proxyOf } from '../../net/connection.ts'
@@ -23,8 +23,7 @@ export class Server {
   readonly headers: string[]
   /** Whether the server has answered anything in this run. */
   seen = false
-  /** What no message may show: the key, and what the header file holds. */
-  #secrets: string[]
+  #secrets: Secrets
   #timeout: number
 
   /** The servers that the options or the environment name. */
@@ -41,7 +40,7 @@ export class Server {
     const key = apiKey(context, options)
     const secretHeaders = options.headerFile === undefined ? [] : headerLines(options.headerFile)
     this.headers = requestHeaders(key, options.header, secretHeaders)
-    this.#secrets = secretsOf(key, secretHeaders)
+    this.#secrets = new Secrets(key, secretHeaders.map(headerOf))
     this.#timeout = QUERY_TIMEOUT / options.clockSpeed
     this.connection = {
       origin: this.endpoint.origin,
@@ -111,14 +110,20 @@ export class Server {
 
   /** A text in which the secrets, if a server echoed them, are masked. */
   masked(text: string): string {
-    return this.#secrets.reduce(withoutSecret, text)
+    return this.#secrets.inMessage(text)
   }
 
   /** The same for all that a reply says. */
   maskedOutcome(outcome: Outcome): Outcome {
-    if (this.#secrets.length === 0) return outcome
-    if (textsOf(outcome).every((text) => this.masked(text) === text)) return outcome
-    return JSON.parse(this.masked(JSON.stringify(outcome))) as Outcome
+    const secrets = this.#secrets
+    if (secrets.none) return outcome
+    if (outcome.kind === 'failure') {
+      outcome.failure.message = secrets.inMessage(outcome.failure.message)
+    }
+    if (textsOf(outcome).every((text) => secrets.inAnswer(text) === text)) return outcome
+    const masked = (_: string, value: unknown): unknown =>
+      typeof value === 'string' ? secrets.inAnswer(value) : value
+    return JSON.parse(JSON.stringify(outcome), masked) as Outcome
   }
 }
 
@@ -126,8 +131,8 @@ export class Server {
 function textsOf(outcome: Outcome): string[] {
   if (outcome.kind === 'raw') return [outcome.body]
   if (outcome.kind === 'failure') {
-    const { message, partial } = outcome.failure
-    return [message, partial?.content ?? '', partial?.reasoning_content ?? '']
+    const { partial } = outcome.failure
+    return [partial?.content ?? '', partial?.reasoning_content ?? '']
   }
   const { content, reasoning, extra } = outcome.answer
   const others = Object.keys(extra).length > 0 ? JSON.stringify(extra) : ''
@@ -174,13 +179,7 @@ function requestHeaders(
       throw usageError('Authorization does not belong on a command line: use --header-file')
     }
   }
-  const own = [...given, ...secret].flatMap((line) => {
-    const [, name, value] = HEADER.exec(line) ?? []
-    if (name === undefined || value === undefined) {
-      throw usageError(`a header is 'Name: value', not '${line.split(':')[0]}'`)
-    }
-    return [name, value]
-  })
+  const own = [...given, ...secret].flatMap(headerOf)
   const named = own.some((word, index) => index % 2 === 0 && word.toLowerCase() === 'authorization')
   const authorization = key === undefined || named ? [] : ['authorization', `Bearer ${key}`]
   return ['content-type', 'application/json', ...authorization, ...own]
@@ -188,12 +187,10 @@ function requestHeaders(
 
 const HEADER = /^\s*([!#$%&'*+.^_`|~\w-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/
 
-/** Shorter values of headers are no secrets, and masking them would spoil every message. */
-const SHORTEST_SECRET = 8
-
-/** The key and the values of secret headers; of `Bearer TOKEN`, the token. */
-function secretsOf(key: string | undefined, headers: readonly string[]): string[] {
-  const values = headers.map((line) => HEADER.exec(line)?.[2]?.split(/\s+/).at(-1) ?? '')
-  const long = values.filter((value) => value.length >= SHORTEST_SECRET)
-  return key === undefined ? long : [key, ...long]
+function headerOf(line: string): [string, string] {
+  const [, name, value] = HEADER.exec(line) ?? []
+  if (name === undefined || value === undefined) {
+    throw usageError(`a header is 'Name: value', not '${line.split(':')[0]}'`)
+  }
+  return [name, value]
 }
