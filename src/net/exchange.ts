@@ -143,7 +143,10 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #beginStream(): EventStream {
     const collector = new AnswerCollector()
     this.#collector = collector
-    this.#events = new EventStream((data) => collector.event(data))
+    this.#events = new EventStream(
+      (data) => collector.event(data),
+      (data) => collector.error(data),
+    )
     return this.#events
   }
 

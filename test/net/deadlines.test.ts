@@ -128,15 +128,18 @@ test('a fast clock is swept less often in its own time, never more than a timer 
 
 test('server-sent events, wherever the chunks are cut', () => {
   const text =
-    ': hi\r\n\r\ndata: {"a":"é😀"}\n\ndata:two\ndata: lines\n\nevent: x\r\ndata: 3\r\n\r\ndata: [DONE]\n\ndata: late'
+    ': hi\r\n\r\ndata: {"a":"é😀"}\n\ndata:two\ndata: lines\n\nevent: x\r\ndata: 3\r\n\r\nevent: error\ndata: no\n\ndata: [DONE]\n\ndata: late'
   const bytes = Buffer.from(text)
   for (let cut = 0; cut <= bytes.length; cut++) {
     const data: string[] = []
-    const stream = new EventStream((event) => data.push(event))
+    const stream = new EventStream(
+      (event) => data.push(event),
+      (error) => data.push(`error ${error}`),
+    )
     stream.feed(bytes.subarray(0, cut))
     stream.feed(bytes.subarray(cut))
     stream.end()
-    assert.deepEqual(data, ['{"a":"é😀"}', 'two\nlines', '3', 'late'], `cut at ${cut}`)
+    assert.deepEqual(data, ['{"a":"é😀"}', 'two\nlines', '3', 'error no'], `cut at ${cut}`)
     assert.equal(stream.done, true)
   }
 })
