@@ -335,10 +335,32 @@ describe('keys and headers', { concurrency: true }, () => {
     const server = await serve(t, (_request, response) => {
       response.writeHead(307, { location: `${other.url}/chat/completions` }).end()
     })
-    const run = await fanout(server.url, MODEL, { input: ONE, env: { OPENAI_API_KEY: KEY } })
-    assert.equal(run.code, 1)
-    assert.equal(run.failures[0]!.error.code, 'http-307')
+    const run = await fanout(server.url, MODEL, { input: prompts(9), env: { OPENAI_API_KEY: KEY } })
+    assert.equal(run.code, 2)
+    const [error, ...others] = errorsOf(run)
+    assert.deepEqual(others, [])
+    assert.match(error!, /HTTP 307 for \/chat\/completions: the server redirects to http.*--url/)
+    assert.ok(error!.includes(`${other.url}/chat/completions`), error)
+    assert.equal(run.stats.left, run.stats.records)
     assert.equal(other.requests.length, 0)
+  })
+
+  test('a redirect of /models, or after an answer, is told of with its address', async (t) => {
+    const location = 'https://elsewhere/v1/models'
+    const server = await serve(t, answerWell, {
+      gets: { '/v1/models': (response) => void response.writeHead(308, { location }).end('moved') },
+    })
+    const run = await fanout(server.url, [], { input: ONE })
+    assert.equal(run.code, 2)
+    assert.match(errorsOf(run).join(), /HTTP 308 for \/models: .* https:\/\/elsewhere\/v1.*--url/)
+    const later = await serve(t, (request, response, nth) => {
+      if (nth === 0) return answerWell(request, response)
+      response.writeHead(302, { location }).end()
+    })
+    const second = await fanout(later.url, [...MODEL, '-c', '1'], { input: prompts(2) })
+    assert.equal(second.code, 1)
+    assert.equal(second.failures[0]!.error.code, 'http-302')
+    assert.match(second.failures[0]!.error.message, /redirects to https:\/\/elsewhere/)
   })
 })
 

@@ -203,7 +203,9 @@ export class Engine {
   /** The one model that all servers have; one that cannot be reached is left to rest. */
   async #onlyModel(): Promise<string> {
     const { endpoints } = this.pool
-    const lists = await Promise.allSettled(endpoints.map(({ server }) => server.models()))
+    const lists = await Promise.allSettled(
+      endpoints.map(({ server }) => server.models(this.#parts.clock.date())),
+    )
     const reached = lists.filter((list) => list.status === 'fulfilled')
     const first = lists[0]!
     if (reached.length === 0 && first.status === 'rejected') throw first.reason

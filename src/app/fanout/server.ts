@@ -1,7 +1,9 @@
 import type { Context } from '../../cli/command.ts'
-import { errorMessage, excerpt } from '../../core/error-body.ts'
+import { excerpt } from '../../core/error-body.ts'
+import type { Failure } from '../../core/failure.ts'
 import { Secrets } from '../../core/mask.ts'
-import { usageError } from '../../core/tool-error.ts'
+import { REDIRECTS, statusFailure } from '../../core/status-failure.ts'
+import { type ToolError, usageError } from '../../core/tool-error.ts'
 import { readSecret, readText } from '../../files/secret.ts'
 import { type ConnectionSettings, proxyOf } from '../../net/connection.ts'
 import { type Endpoint, parseEndpoint, serverError } from '../../net/endpoint.ts'
@@ -53,9 +55,10 @@ export class Server {
   /**
    * The models that the server lists.
    *
+   * @param date milliseconds since 1970
    * @throws ToolError where it cannot be asked, or lists none
    */
-  async models(): Promise<string[]> {
+  async models(date: number): Promise<string[]> {
     const reply = await query(
       this.connection,
       `${this.endpoint.basePath}/models`,
@@ -63,7 +66,9 @@ export class Server {
       this.#timeout,
     )
     if ('failure' in reply) throw this.unreachable(reply.failure.message)
-    if (reply.status !== 200) throw this.refusal(reply.status, reply.body, '/models')
+    if (reply.status !== 200) {
+      throw this.refusal(statusFailure(reply.status, reply.headers, reply.body, date), '/models')
+    }
     this.seen = true
     const models = modelNames(reply.body)
     if (models.length > 0) return models
@@ -96,15 +101,17 @@ export class Server {
     return serverError('unreachable', this.endpoint, this.masked(message))
   }
 
-  /** The end of a run whose server refuses the key, the path or the model. */
-  refusal(status: number, body: string, path: string): Error {
-    const said = errorMessage(body) ?? excerpt(body)
+  /** The end of a run whose server refuses the key, the path or the model, or is elsewhere. */
+  refusal({ httpStatus: status = 0, message: told }: Failure, path: string): ToolError {
+    const said = told.replace(/^HTTP \d+:? ?/, '')
     const advice: Record<number, string> = {
       401: 'give the key in $OPENAI_API_KEY or with --api-key-file',
       403: 'this key may not do that: check its rights, or the proxy in between',
       404: 'is the path of --url right (it usually ends in /v1), and does the model exist (--model)?',
     }
-    const message = `HTTP ${status} for ${path}: ${said || 'no reason given'}: ${advice[status] ?? 'see the log of the server'}`
+    const todo = advice[status] ?? (REDIRECTS.includes(status) ? '' : 'see the log of the server')
+    const parts = [`HTTP ${status} for ${path}`, said || 'no reason given', todo]
+    const message = parts.filter((part) => part !== '').join(': ')
     return serverError('refused-by-server', this.endpoint, this.masked(message))
   }
 
