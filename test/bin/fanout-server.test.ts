@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { Interrupt } from '../../src/cli/interrupt.ts'
 import { type FanoutResult, fanout, prompts } from '../support/fanout.ts'
 import { newFolder } from '../support/run.ts'
 import {
@@ -43,6 +44,61 @@ describe('the model', { concurrency: true }, () => {
     assert.equal(run.code, 0, run.stderr)
     assert.deepEqual(server.gets, ['/v1/models'])
     for (const { body } of server.requests) assert.equal(JSON.parse(body).model, 'Org/Name"x')
+  })
+
+  for (const status of [429, 500, 502, 503, 504]) {
+    test(`${status} is asked again as the server says, until it lists them`, async (t) => {
+      let asked = 0
+      const server = await serve(t, answerWell, {
+        gets: {
+          '/v1/models': (response) => {
+            if (++asked === 3) return json(response, { data: [{ id: 'late' }] })
+            response.setHeader('retry-after', '2')
+            json(response, { error: { message: 'warming up' } }, status)
+          },
+        },
+      })
+      const run = await fanout(server.url, [], { input: prompts(2) })
+      assert.equal(run.code, 0, run.stderr)
+      assert.equal(asked, 3)
+      assert.equal(JSON.parse(server.requests[0]!.body).model, 'late')
+      const told = new RegExp(
+        `warning: HTTP ${status} for /models: .*warming up.*asking again`,
+        'g',
+      )
+      assert.equal(run.stderr.match(told)?.length, 1, run.stderr)
+    })
+  }
+
+  test('503 for longer than --max-outage ends the run', async (t) => {
+    const server = await serve(t, answerWell, {
+      gets: { '/v1/models': (response) => json(response, { message: 'warming up' }, 503) },
+    })
+    const run = await fanout(server.url, ['--max-outage', '3s'], { input: prompts(2) })
+    assert.equal(run.code, 2)
+    assert.equal(errorsOf(run).length, 1, run.stderr)
+    assert.match(run.stderr, /HTTP 503 for \/models.*warming up.*\[refused-by-server\]\n/)
+    assert.equal(run.stats.left, run.stats.records)
+    assert.ok(server.gets.length > 1)
+  })
+
+  test('a first Ctrl-C ends the wait for a busy server', async (t) => {
+    const interrupt = new Interrupt()
+    const server = await serve(t, answerWell, {
+      gets: {
+        '/v1/models': (response) => {
+          response.setHeader('retry-after', '1000000')
+          json(response, {}, 503)
+          response.once('close', () => setImmediate(() => interrupt.raise('SIGINT')))
+        },
+      },
+    })
+    const run = await fanout(server.url, ['--max-outage', '1000h'], {
+      input: prompts(2),
+      interrupt,
+    })
+    assert.equal(run.code, 130, run.stderr)
+    assert.equal(run.stats.left, run.stats.records)
   })
 
   test('one of several, or of none, must be named', async (t) => {

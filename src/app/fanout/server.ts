@@ -17,6 +17,14 @@ const QUERY_TIMEOUT = 10_000
 /** Milliseconds of server time; vLLM under uvicorn closes idle connections after 5 s. */
 const KEEP_ALIVE = 4000
 
+/** What a server says that cannot answer at the moment. */
+export interface Busy {
+  /** What ends the run where it stays so. */
+  error: ToolError
+  /** Milliseconds that the server asked to wait. */
+  retryAfter: number | undefined
+}
+
 /** The server of a run: where it is, how to talk to it, and what it says of itself. */
 export class Server {
   readonly endpoint: Endpoint
@@ -53,12 +61,12 @@ export class Server {
   }
 
   /**
-   * The models that the server lists.
+   * The models that the server lists, or that it is worth asking again.
    *
    * @param date milliseconds since 1970
    * @throws ToolError where it cannot be asked, or lists none
    */
-  async models(date: number): Promise<string[]> {
+  async models(date: number): Promise<string[] | Busy> {
     const reply = await query(
       this.connection,
       `${this.endpoint.basePath}/models`,
@@ -67,7 +75,10 @@ export class Server {
     )
     if ('failure' in reply) throw this.unreachable(reply.failure.message)
     if (reply.status !== 200) {
-      throw this.refusal(statusFailure(reply.status, reply.headers, reply.body, date), '/models')
+      const failure = statusFailure(reply.status, reply.headers, reply.body, date)
+      const error = this.refusal(failure, '/models')
+      if (failure.retryable) return { error, retryAfter: failure.retryAfter }
+      throw error
     }
     this.seen = true
     const models = modelNames(reply.body)
