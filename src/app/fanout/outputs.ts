@@ -10,7 +10,7 @@ import { FileLock } from '../../files/lock.ts'
 import { repairTail } from '../../files/repair-tail.ts'
 import { UnsyncedBytes } from '../../files/unsynced-bytes.ts'
 import { refuseCompleted } from '../completed-files.ts'
-import { operandsOrStdin, refuseInputs, refuseSameOutputs } from '../inputs.ts'
+import { checkOutputs, operandsOrStdin, refuseInputs } from '../inputs.ts'
 import type { FanoutOptions } from './options.ts'
 import { Answered } from './resume.ts'
 
@@ -48,7 +48,7 @@ export async function openOutputs(
   refuseContradiction(options)
   refuseInputs(context, own, operandsOrStdin(operands))
   await refuseCompleted(context, [stats, trace], completed)
-  refuseSameOutputs(context, own, output === undefined)
+  checkOutputs(context, own, output === undefined)
   const lock =
     output !== undefined && mayBeLocked(output)
       ? await lockOf(context, output, clock, takeLock)
