@@ -31,6 +31,8 @@ export interface ExchangeSettings {
   headers: string[]
   /** The path of the base URL, without a slash at its end. */
   basePath: string
+  /** What follows every path, or an empty text. */
+  search: string
   /** Milliseconds since 1970, for a Retry-After date. */
   date: () => number
   /** Bytes of a body at most, after decompression. */
@@ -104,11 +106,12 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   start(): void {
-    const { deadlines, headers, basePath } = this.#settings
+    const { deadlines, headers, basePath, search } = this.#settings
     const { path, body } = this.#request
     deadlines.watch(this)
     try {
-      this.#connection.dispatch({ method: 'POST', path: basePath + path, headers, body }, this)
+      const where = basePath + path + search
+      this.#connection.dispatch({ method: 'POST', path: where, headers, body }, this)
     } catch (error) {
       this.onResponseError(undefined, error as Error)
     }

@@ -101,6 +101,20 @@ describe('the model', { concurrency: true }, () => {
     assert.equal(run.stats.left, run.stats.records)
   })
 
+  test('a query of --url goes with every request, and is not shown', async (t) => {
+    const search = '?api-version=2&key=hidden'
+    const server = await serve(t, answerWell, {
+      gets: {
+        [`/v1/models${search}`]: (response) => json(response, { data: [{ id: 'm' }] }),
+      },
+    })
+    const run = await fanout(`${server.url}${search}`, [], { input: ONE })
+    assert.equal(run.code, 0, run.stderr)
+    assert.deepEqual(server.gets, [`/v1/models${search}`])
+    assert.equal(server.requests[0]!.path, `/v1/chat/completions${search}`)
+    assert.ok(!`${run.stderr}${run.stdout}${JSON.stringify(run.stats)}`.includes('hidden'))
+  })
+
   test('one of several, or of none, must be named', async (t) => {
     for (const models of [['a', 'b\u001b'], []]) {
       const server = await serve(t, answerWell, { models })

@@ -146,12 +146,13 @@ test('server-sent events, wherever the chunks are cut', () => {
 
 test('base URLs as people write them', () => {
   const of = (url: string): string[] => {
-    const { origin, basePath, healthPath } = parseEndpoint(url)
-    return [origin, basePath, healthPath]
+    const { origin, basePath, healthPath, search } = parseEndpoint(url)
+    return [origin, basePath, healthPath, ...(search === '' ? [] : [search])]
   }
   assert.deepEqual(of('http://h:8000/v1'), ['http://h:8000', '/v1', '/health'])
   assert.deepEqual(of('https://h/a/v1//'), ['https://h', '/a/v1', '/a/health'])
   assert.deepEqual(of('http://[::1]:8000'), ['http://[::1]:8000', '', '/health'])
+  assert.deepEqual(of('https://h/v1/?a=1#x'), ['https://h', '/v1', '/health', '?a=1'])
   for (const wrong of ['h:8000/v1', 'ftp://h', '', 'http://u:p@h/']) {
     assert.throws(() => parseEndpoint(wrong), /--url/)
   }

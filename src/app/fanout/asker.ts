@@ -56,7 +56,8 @@ export class Asker {
     this.#settings = new Map(
       pool.endpoints.map((endpoint) => {
         const { headers, endpoint: place } = endpoint.server
-        return [endpoint, { deadlines, headers, basePath: place.basePath, date, maxAnswer }]
+        const { basePath, search } = place
+        return [endpoint, { deadlines, headers, basePath, search, date, maxAnswer }]
       }),
     )
   }

@@ -8,7 +8,7 @@ import { readSecret, readText } from '../../files/secret.ts'
 import { type ConnectionSettings, proxyOf } from '../../net/connection.ts'
 import { type Endpoint, parseEndpoint, serverError } from '../../net/endpoint.ts'
 import type { Outcome } from '../../net/exchange.ts'
-import { query } from '../../net/query.ts'
+import { type QueryReply, query } from '../../net/query.ts'
 import type { FanoutOptions } from './options.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:8000/v1'
@@ -67,12 +67,7 @@ export class Server {
    * @throws ToolError where it cannot be asked, or lists none
    */
   async models(date: number): Promise<string[] | Busy> {
-    const reply = await query(
-      this.connection,
-      `${this.endpoint.basePath}/models`,
-      this.headers,
-      this.#timeout,
-    )
+    const reply = await this.#askModels()
     if ('failure' in reply) throw this.unreachable(reply.failure.message)
     if (reply.status !== 200) {
       const failure = statusFailure(reply.status, reply.headers, reply.body, date)
@@ -89,12 +84,17 @@ export class Server {
 
   /** Whether the server says that it is well: `/health`, or `/models` where there is no such. */
   async isWell(): Promise<boolean> {
-    const { basePath, healthPath } = this.endpoint
+    const { healthPath } = this.endpoint
     const health = await query(this.connection, healthPath, this.headers, this.#timeout)
     if (!('status' in health)) return false
     if (health.status !== 404) return isSuccess(health.status)
-    const models = await query(this.connection, `${basePath}/models`, this.headers, this.#timeout)
+    const models = await this.#askModels()
     return 'status' in models && isSuccess(models.status)
+  }
+
+  #askModels(): Promise<QueryReply> {
+    const { basePath, search } = this.endpoint
+    return query(this.connection, `${basePath}/models${search}`, this.headers, this.#timeout)
   }
 
   /** The text of `/metrics`; undefined where there is none. */
