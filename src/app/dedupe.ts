@@ -12,7 +12,7 @@ import { FdSink } from '../files/fd-sink.ts'
 import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { type CompletedCounts, readCompleted, refuseCompleted } from './completed-files.ts'
-import { forEachInput, operandsOrStdin, refuseInputs } from './inputs.ts'
+import { checkOutputs, forEachInput, operandsOrStdin, refuseInputs } from './inputs.ts'
 import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
@@ -43,6 +43,7 @@ export async function dedupe(
   }
   const { shard, names } = resolveShard(context, options, { stats: options.stats })
   refuseInputs(context, [names.stats], operandsOrStdin(operands))
+  checkOutputs(context, [names.stats], true)
   await refuseCompleted(context, [names.stats], options.completed)
   const rule = new KeyRule(options.key)
   const index = new CompletedIndex(options.multiset)

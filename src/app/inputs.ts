@@ -1,8 +1,8 @@
-import { fstatSync, type Stats, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { fstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Context } from '../cli/command.ts'
 import type { ByteReader } from '../core/byte-reader.ts'
-import { EXIT, Interrupted, ToolError } from '../core/tool-error.ts'
+import { EXIT, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
 import { type Input, openInput } from '../files/input.ts'
 import { type BlockOptions, type LineBlock, lineBlocks } from '../streams/line-blocks.ts'
 
@@ -118,11 +118,10 @@ export function refuseInputs(
 ): void {
   for (const file of outputs) {
     if (file === undefined || file === '-') continue
-    const own = statSync(file, { throwIfNoEntry: false })
+    const own = placeable(file)
     if (own?.isFile() !== true) continue
     for (const input of inputs) {
-      const stats =
-        input === '-' ? fstatSync(context.stdin.fd) : statSync(input, { throwIfNoEntry: false })
+      const stats = input === '-' ? fstatSync(context.stdin.fd) : found(input)
       if (stats === undefined || !isSameFile(own, stats)) continue
       throw new ToolError('same-file', 'the input is also the output: write to another file', {
         place: { file },
@@ -132,12 +131,14 @@ export function refuseInputs(
 }
 
 /**
- * Refuses two outputs that are one file: one would overwrite what the other has written.
+ * Refuses, before anything is read or written, two outputs that are one file: one would overwrite what
+ * the other has written. And one that has no folder, or is one: the end of a run is late to find out.
  *
+ * @param outputs undefined ones and `-` are skipped
  * @param stdout whether standard output is written to
- * @throws ToolError `same-file`
+ * @throws ToolError `same-file` or `io`
  */
-export function refuseSameOutputs(
+export function checkOutputs(
   context: Context,
   outputs: readonly (string | undefined)[],
   stdout: boolean,
@@ -146,17 +147,53 @@ export function refuseSameOutputs(
   const names = new Set<string>()
   for (const file of outputs) {
     if (file === undefined || file === '-') continue
-    const own = statSync(file, { throwIfNoEntry: false })
+    const own = placeable(file)
     // Devices and pipes take what several write.
     if (own !== undefined && !own.isFile()) continue
+    const name = placeOf(file)
     const met = own !== undefined && seen.some((stats) => isSameFile(stats, own))
-    if (met || names.has(resolve(file))) {
+    if (met || names.has(name)) {
       throw new ToolError('same-file', 'two outputs are the same file: name another one', {
         place: { file },
       })
     }
     if (own !== undefined) seen.push(own)
-    names.add(resolve(file))
+    names.add(name)
+  }
+}
+
+/** What is there of an input's name; that it cannot be read is told where it is read. */
+function found(file: string): Stats | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * What is there of an output's name.
+ *
+ * @throws ToolError where no file can be
+ */
+function placeable(file: string): Stats | undefined {
+  try {
+    const own = statSync(file, { throwIfNoEntry: false })
+    if (own?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
+    if (own === undefined) statSync(`${dirname(file)}/.`)
+    return own
+  } catch (error) {
+    throw ioError(error, file, 'write')
+  }
+}
+
+/** The name of a file that need not be there yet, whatever links lead to its folder. */
+function placeOf(file: string): string {
+  const name = resolve(file)
+  try {
+    return join(realpathSync(dirname(name)), basename(name))
+  } catch {
+    return name
   }
 }
 

@@ -10,13 +10,7 @@ import type { Input } from '../files/input.ts'
 import type { FileLock } from '../files/lock.ts'
 import { RemovedFile } from '../files/removed-file.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
-import {
-  forEachInput,
-  isSameFile,
-  operandsOrStdin,
-  refuseInputs,
-  refuseSameOutputs,
-} from './inputs.ts'
+import { checkOutputs, forEachInput, isSameFile, operandsOrStdin, refuseInputs } from './inputs.ts'
 import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import {
   CheckDestination,
@@ -51,11 +45,7 @@ export async function repair(
   checkUsage(options, operands)
   const outputs = [options.removed, options.salvaged, options.stats]
   refuseInputs(context, outputs, operandsOrStdin(operands))
-  refuseSameOutputs(
-    context,
-    outputs,
-    options.inPlace === undefined && !options.check && !options.tail,
-  )
+  checkOutputs(context, outputs, options.inPlace === undefined && !options.check && !options.tail)
   if (options.tail || (options.inPlace !== undefined && !options.check)) refuseNoFiles(operands)
   if (options.tail) {
     const { repairTails } = await import('./repair-tails.ts')

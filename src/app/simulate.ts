@@ -5,6 +5,7 @@ import { FaultSpecError } from '../simulator/faults.ts'
 import { type GivenOptions, OptionError } from '../simulator/options.ts'
 import { OutageSpecError } from '../simulator/outages.ts'
 import { type Simulator, startSimulator } from '../simulator/server.ts'
+import { checkOutputs } from './inputs.ts'
 import { writeStats } from './stats.ts'
 
 /** The program of simulate-server: serves until a signal comes. */
@@ -13,6 +14,7 @@ export async function simulate(
   options: GivenOptions,
   stats: string | undefined,
 ): Promise<number> {
+  checkOutputs(context, [stats], false)
   const server = await start(options)
   context.report.note(`listening on ${server.url}/v1`)
   await context.print(`${server.url}/v1\n`)

@@ -1,5 +1,5 @@
 import { merged, mergedParts, withoutIndices } from './delta-merge.ts'
-import { errorIn, excerpt, parseObject } from './error-body.ts'
+import { errorBeside, errorEvent, errorIn, excerpt, parseObject } from './error-body.ts'
 import { EventTemplate } from './event-template.ts'
 
 /** What a server said in reply to one request, put together from a stream or from one body. */
@@ -37,6 +37,8 @@ export interface Flaw {
   message: string
 }
 
+const NO_CHOICES: Flaw = { code: 'no-choices', message: 'the answer has no choices' }
+
 interface Choice {
   message?: Record<string, unknown> | null
   delta?: Record<string, unknown> | null
@@ -66,7 +68,7 @@ export function answerFromBody(text: string): Answer | Flaw {
   if (error !== undefined) return error
   const choice = Array.isArray(body.choices) ? (body.choices[0] as Choice | undefined) : undefined
   if (choice === undefined || choice === null) {
-    return { code: 'no-choices', message: 'the answer has no choices' }
+    return errorBeside(body) ?? NO_CHOICES
   }
   const collector = new AnswerCollector()
   collector.take(choice.message ?? {}, choice)
@@ -90,6 +92,8 @@ export class AnswerCollector {
   #reasoning = ''
   #finishReason: string | null = null
   #choices = 0
+  /** What the server said where choices should stand. */
+  #instead: Flaw | undefined
   #parts: unknown[] | undefined
   #template: EventTemplate | undefined
   #fruitless = 0
@@ -102,6 +106,11 @@ export class AnswerCollector {
     if (text === undefined) return this.#parsed(data)
     this.#fruitless = 0
     this.#append(this.#template!.name, text)
+  }
+
+  /** Takes the data of an event named `error`: JSON of any form, or a text. */
+  error(data: string): void {
+    this.flaw ??= errorEvent(data)
   }
 
   /**
@@ -130,7 +139,10 @@ export class AnswerCollector {
     if (typeof body.model === 'string') this.model = body.model
     if (body.usage) this.usage = body.usage
     this.besideOf(body)
-    if (!Array.isArray(body.choices) || body.choices.length === 0) return
+    if (!Array.isArray(body.choices) || body.choices.length === 0) {
+      this.#instead ??= errorBeside(body)
+      return
+    }
     const choice = body.choices[0] as Choice
     this.take(choice.delta ?? choice.message ?? {}, choice)
     const name = plainName(body)
@@ -216,7 +228,7 @@ export class AnswerCollector {
    */
   finish(streamed: boolean): Answer | Flaw {
     if (this.flaw !== undefined) return this.flaw
-    if (this.#choices === 0) return { code: 'no-choices', message: 'the answer has no choices' }
+    if (this.#choices === 0) return this.#instead ?? NO_CHOICES
     if (streamed && this.#finishReason === null) {
       return { code: 'no-finish', message: 'the answer ends without a finish_reason: it was cut' }
     }

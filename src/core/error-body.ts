@@ -5,6 +5,7 @@ interface ErrorBody {
   error?: unknown
   object?: unknown
   message?: unknown
+  detail?: unknown
 }
 
 /** The server's sentence in an error body, of vLLM's and OpenAI's form or SGLang's flat one. */
@@ -19,13 +20,26 @@ export function errorIn(body: ErrorBody): Flaw | undefined {
   const nested = body.error
   if (nested !== undefined && nested !== null) {
     const said = typeof nested === 'object' && 'message' in nested ? nested.message : nested
-    const text = typeof said === 'string' ? said : JSON.stringify(said)
-    return { code: 'in-band-error', message: `the server says: ${excerpt(text)}` }
+    return flaw(said)
   }
-  if (body.object === 'error') {
-    return { code: 'in-band-error', message: `the server says: ${excerpt(String(body.message))}` }
-  }
-  return undefined
+  return body.object === 'error' ? flaw(body.message) : undefined
+}
+
+/** What a body without choices says instead: FastAPI's and proxies' forms, under status 200 too. */
+export function errorBeside({ detail, message }: ErrorBody): Flaw | undefined {
+  const said = detail ?? message
+  return said === undefined || said === null ? undefined : flaw(said)
+}
+
+/** The error that an event named so is, whatever its data. */
+export function errorEvent(data: string): Flaw {
+  const body = parseObject(data)
+  return (body && (errorIn(body) ?? errorBeside(body))) ?? flaw(data)
+}
+
+function flaw(said: unknown): Flaw {
+  const text = typeof said === 'string' ? said : JSON.stringify(said)
+  return { code: 'in-band-error', message: `the server says: ${excerpt(text ?? 'error')}` }
 }
 
 /** The object that a text is as JSON; undefined where it is none. */

@@ -26,7 +26,10 @@ export const FAILURES = {
   'not-jsonl': { retried: false, help: 'the input line is no JSON' },
   'no-prompt': { retried: false, help: 'the record has nothing to ask' },
   'bad-messages': { retried: false, help: 'messages that end with the assistant' },
-  'bad-batch-line': { retried: false, help: 'a batch line with a method or url that cannot be' },
+  'bad-batch-line': {
+    retried: false,
+    help: 'a batch line with a method, url or stream that cannot be',
+  },
   'bad-input': { retried: false, help: 'a failure record whose line was no JSON' },
   'too-large': { retried: false, help: 'an answer of more than --max-answer' },
   'cut-by-length': { retried: false, help: 'finish_reason length, with --on-length fail' },
@@ -72,6 +75,15 @@ const NETWORK_CODES: Record<string, keyof typeof FAILURES> = {
   ENFILE: 'descriptors',
 }
 
+/** What OpenSSL says of a certificate whose authority is not among the usual ones. */
+const UNKNOWN_AUTHORITY = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
 /** A failure of the connection as a Failure; the message names what the system said. */
 export function networkFailure(error: Error): Failure {
   const cause = (error as { code?: string }).code ?? ''
@@ -83,7 +95,9 @@ export function networkFailure(error: Error): Failure {
     closed: 'The server closed the connection',
     descriptors: 'Too few file descriptors',
   }
-  const detail = code === 'network' ? `Connection failed: ${error.message}` : (sentence[code] ?? '')
+  const help = UNKNOWN_AUTHORITY.has(cause) ? ' (--ca-file FILE names the authority to trust)' : ''
+  const detail =
+    code === 'network' ? `Connection failed: ${error.message}${help}` : (sentence[code] ?? '')
   return { code, message: detail, retryable: true }
 }
 

@@ -16,6 +16,9 @@ const URL_NAME = Buffer.from('url')
 const METHOD = Buffer.from('method')
 const ROLE = Buffer.from('role')
 const SYSTEM = Buffer.from('system')
+const STREAM = Buffer.from('stream')
+/** The first byte of `true`. */
+const TRUE = 0x74
 
 /**
  * What a record asks, of the object that the scanner has just read.
@@ -61,6 +64,14 @@ export function asksOf(
   const first = bytes[ask.start]
   if (shape === 'batch') {
     if (first !== 0x7b) throw new RecordError('no-prompt', 'the body of a batch line is no object')
+    scanner.value(ask.start)
+    const stream = findMember(scanner, bytes, STREAM)
+    if (stream !== undefined && bytes[stream.start] === TRUE) {
+      throw new RecordError(
+        'bad-batch-line',
+        'a batch line is never streamed: take "stream":true out of its body',
+      )
+    }
     return [text.of(ask)]
   }
   if (shape === 'prompt') {

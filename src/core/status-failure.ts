@@ -2,6 +2,9 @@ import { errorMessage, excerpt } from './error-body.ts'
 import { type Failure, isRetriedStatus } from './failure.ts'
 import { retryAfterOf, shouldRetryOf } from './retry-policy.ts'
 
+/** Statuses that name another address; it is not followed, so that no key goes there. */
+export const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308]
+
 /**
  * The failure that a reply with another status than 2xx is.
  *
@@ -13,7 +16,7 @@ export function statusFailure(
   body: string,
   date: number,
 ): Failure {
-  const said = errorMessage(body) ?? excerpt(body)
+  const said = redirection(status, headers.location) ?? errorMessage(body) ?? excerpt(body)
   const retryAfter = retryAfterOf(headers, date)
   return {
     code: `http-${status}`,
@@ -22,4 +25,10 @@ export function statusFailure(
     httpStatus: status,
     ...(retryAfter !== undefined && { retryAfter }),
   }
+}
+
+function redirection(status: number, location: string | string[] | undefined): string | undefined {
+  const [to] = Array.isArray(location) ? location : [location]
+  if (to === undefined || !REDIRECTS.includes(status)) return undefined
+  return `the server redirects to ${excerpt(to)}: put that address into --url, up to its /v1`
 }

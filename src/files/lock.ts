@@ -3,16 +3,19 @@ import {
   closeSync,
   fstatSync,
   linkSync,
+  lstatSync,
   openSync,
   readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Clock } from '../core/clock.ts'
+import { formatDuration } from '../core/quantity.ts'
 import { errnoOf, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
 import { isAlive } from './process-alive.ts'
 
@@ -35,8 +38,14 @@ interface Holder {
   token: string
 }
 
-/** Half a lock: its writer died, or writes it at this moment. Watched like a foreign one. */
-const NOBODY: Holder = { host: UNREADABLE, pid: 0, since: '', space: '', token: '' }
+/**
+ * Half a lock: its writer died (its disk was full), or writes it at this moment. Watched like a
+ * foreign one. `since` is when it was touched last.
+ */
+function nobody(path: string): Holder {
+  const since = new Date(modified(path)).toISOString()
+  return { host: UNREADABLE, pid: 0, since, space: '', token: '' }
+}
 
 /** How a lock is taken that somebody else seems to hold. */
 export interface LockOptions {
@@ -68,7 +77,7 @@ export class FileLock {
    * It relies on the exclusive creation of a file and on rename alone, which NFS, Lustre and FUSE
    * mounts give; flock they may not.
    *
-   * @throws ToolError `locked`, naming the holder; Interrupted where a signal ended the watching
+   * @throws ToolError `locked`, naming the holder or what else has the lock's name; Interrupted where a signal ended the watching
    */
   static async take(
     file: string,
@@ -84,6 +93,7 @@ export class FileLock {
     }
     for (;;) {
       if (create(path, own)) return new FileLock(file, own, clock)
+      refuseOther(path, file)
       const holder = read(path)
       if (holder === undefined) continue
       // NFS sends a lost request again: what it then finds is the file that it has created.
@@ -131,13 +141,33 @@ export class FileLock {
 }
 
 function create(path: string, own: Holder): boolean {
+  let fd: number
   try {
-    writeFileSync(path, `${JSON.stringify(own)}\n`, { flag: 'wx' })
-    return true
+    fd = openSync(path, 'wx')
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false
     throw ioError(error, path, 'write')
   }
+  try {
+    writeFileSync(fd, `${JSON.stringify(own)}\n`)
+    return true
+  } catch (error) {
+    // A full disk takes the name and not the text: an empty lock would be in the way of the next run.
+    rmSync(path, { force: true })
+    throw ioError(error, path, 'write')
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Only a file is a lock, and a link to one. */
+function refuseOther(path: string, file: string): void {
+  const own = lstatSync(path, { throwIfNoEntry: false })
+  if (own === undefined || own.isFile() || statSync(path, { throwIfNoEntry: false })?.isFile())
+    return
+  const what = own.isDirectory() ? 'a directory' : 'no file'
+  const message = `${path} is ${what}, so that this file cannot be locked: remove it`
+  throw new ToolError('locked', message, { place: { file } })
 }
 
 /** Creates the lock again; an error that may pass is none yet, the next touch tries again. */
@@ -153,7 +183,7 @@ function recreate(path: string, own: Holder): boolean {
 function read(path: string): Holder | undefined {
   try {
     const holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<Holder>
-    if (typeof holder.host !== 'string' || !isProcessNumber(holder.pid)) return NOBODY
+    if (typeof holder.host !== 'string' || !isProcessNumber(holder.pid)) return nobody(path)
     return {
       host: holder.host,
       pid: holder.pid,
@@ -163,7 +193,7 @@ function read(path: string): Holder | undefined {
     }
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined
-    return NOBODY
+    return nobody(path)
   }
 }
 
@@ -265,5 +295,9 @@ function lost(file: string, holder: Holder | undefined): ToolError {
 }
 
 function describe({ host, pid, since }: Holder): string {
+  if (host === UNREADABLE) {
+    const age = formatDuration(Math.max(0, Date.now() - Date.parse(since)))
+    return `an unknown process (its lock is empty or damaged, touched ${age} ago)`
+  }
   return `process ${pid} on ${host}, since ${since}`
 }

@@ -31,8 +31,11 @@ const TCP_KEEP_ALIVE_DELAY = 30_000
 export class Connection {
   /** A reply has come over it: it may have been closed since, while it was idle. */
   used = false
+  /** Told when a reply that was taken before its end has ended, or was given up. */
+  onTrailEnd: () => void = () => {}
   #settings: ConnectionSettings
   #client: Dispatcher | undefined
+  #trail: object | undefined
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
@@ -43,6 +46,23 @@ export class Connection {
     this.#client ??= open(this.#settings)
     request.origin = this.#settings.origin
     this.#client.dispatch(request, handler)
+  }
+
+  /** A reply was taken before its end: another request would wait for that end. */
+  get trails(): boolean {
+    return this.#trail !== undefined
+  }
+
+  /** @param reply its answer is whole, but it has not ended */
+  trail(reply: object): void {
+    this.#trail = reply
+  }
+
+  /** @param reply has ended; of any other than the one that trails nothing is known here */
+  trailEnded(reply: object): void {
+    if (this.#trail !== reply) return
+    this.#trail = undefined
+    this.onTrailEnd()
   }
 
   /** Ends whatever is under way, with `error`; the next request opens a new connection. */
@@ -59,6 +79,7 @@ export class Connection {
     const client = this.#client
     this.#client = undefined
     void client?.destroy()
+    if (this.#trail !== undefined) this.trailEnded(this.#trail)
   }
 }
 

@@ -7,6 +7,8 @@ export interface Endpoint {
   origin: string
   /** The path below which the API lies, such as `/v1`, without a slash at its end. */
   basePath: string
+  /** What follows the paths of the API, such as `?api-version=2`; it may hold a key and is not shown. */
+  search: string
   /** Where the server says whether it is well: beside `/v1`, not below it. */
   healthPath: string
 }
@@ -34,6 +36,7 @@ export function parseEndpoint(url: string): Endpoint {
     url: parsed.origin + basePath,
     origin: parsed.origin,
     basePath,
+    search: parsed.search,
     healthPath: `${basePath.replace(/\/v1$/, '')}/health`,
   }
 }

@@ -10,11 +10,16 @@ export class EventStream {
   #decoder = new StringDecoder('utf8')
   #parser: EventSourceParser
 
-  /** @param onData gets the data of each event but the closing `[DONE]` */
-  constructor(onData: (data: string) => void) {
+  /**
+   * @param onData gets the data of each event before the closing `[DONE]`
+   * @param onError gets that of events named `error`
+   */
+  constructor(onData: (data: string) => void, onError: (data: string) => void) {
     this.#parser = createParser({
-      onEvent: ({ data }) => {
+      onEvent: ({ data, event }) => {
+        if (this.done) return
         if (data === '[DONE]') this.done = true
+        else if (event === 'error') onError(data)
         else onData(data)
       },
     })

@@ -31,6 +31,8 @@ export interface ExchangeSettings {
   headers: string[]
   /** The path of the base URL, without a slash at its end. */
   basePath: string
+  /** What follows every path, or an empty text. */
+  search: string
   /** Milliseconds since 1970, for a Retry-After date. */
   date: () => number
   /** Bytes of a body at most, after decompression. */
@@ -80,6 +82,8 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #resolve: (outcome: Outcome) => void
   #controller: Dispatcher.DispatchController | undefined
   #settled = false
+  /** Nothing more comes over the connection. */
+  #ended = false
   #status = 0
   #headers: IncomingHttpHeaders = NO_HEADERS
   #events: EventStream | undefined
@@ -103,11 +107,12 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   start(): void {
-    const { deadlines, headers, basePath } = this.#settings
+    const { deadlines, headers, basePath, search } = this.#settings
     const { path, body } = this.#request
     deadlines.watch(this)
     try {
-      this.#connection.dispatch({ method: 'POST', path: basePath + path, headers, body }, this)
+      const where = basePath + path + search
+      this.#connection.dispatch({ method: 'POST', path: where, headers, body }, this)
     } catch (error) {
       this.onResponseError(undefined, error as Error)
     }
@@ -142,7 +147,10 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #beginStream(): EventStream {
     const collector = new AnswerCollector()
     this.#collector = collector
-    this.#events = new EventStream((data) => collector.event(data))
+    this.#events = new EventStream(
+      (data) => collector.event(data),
+      (data) => collector.error(data),
+    )
     return this.#events
   }
 
@@ -156,18 +164,23 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#settled) return
     this.lastByteAt = this.#settings.deadlines.now()
     if (this.#decoder !== undefined) this.#decoder.feed(chunk)
     else this.#take(chunk)
   }
 
   onResponseEnd(): void {
+    this.#ended = true
+    if (this.#settled) return this.#connection.trailEnded(this)
     if (this.#decoder !== undefined) this.#decoder.end()
     else this.#end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     const connection = this.#connection
+    if (this.#settled) return connection.trailEnded(this)
+    this.#ended = true
     const stale = connection.used && this.#status === 0
     connection.used = false
     this.#fail({ ...networkFailure(error), ...(stale && { stale }) })
@@ -203,7 +216,12 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
       if (!events.isBetween || !collector.read(chunk)) events.feed(chunk)
       this.#listener.onPieces(collector.pieces - before)
     } else this.#chunks.push(chunk)
-    if (this.hasFirstToken) return
+    if (!this.hasFirstToken) this.#lookForToken()
+    if (this.#events?.done) this.#settleStream()
+  }
+
+  #lookForToken(): void {
+    const collector = this.#collector
     // Keep-alive comments and a chunk with only a role are bytes but no token.
     this.hasFirstToken = collector === undefined || collector.started
     if (!this.hasFirstToken) return
@@ -216,6 +234,12 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     if (this.#isFirstTokenTold || this.#firstTokenAt === undefined) return
     this.#isFirstTokenTold = true
     this.#listener.onFirstToken(this.#firstTokenAt - this.startedAt)
+  }
+
+  /** `[DONE]` has come: what follows is no part of the answer, and its end may never come. */
+  #settleStream(): void {
+    if (!this.#ended) this.#connection.trail(this)
+    this.#settleAnswer(this.#collector!.finish(true))
   }
 
   /** The body is whole. */

@@ -1,9 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type Failure, networkFailure } from '../core/failure.ts'
 import { Connection, type ConnectionSettings } from './connection.ts'
 
 /** The reply to a small GET. */
-export type QueryReply = { status: number; body: string } | { failure: Failure }
+export type QueryReply =
+  | { status: number; headers: IncomingHttpHeaders; body: string }
+  | { failure: Failure }
 
 /**
  * The limit is counted in so many beats: a process that was stopped or blocked misses all of them
@@ -41,17 +44,20 @@ export function query(
     const chunks: Buffer[] = []
     let length = 0
     let status = 0
+    let replyHeaders: IncomingHttpHeaders = {}
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart() {},
-      onResponseStart(_controller, code) {
+      onResponseStart(_controller, code, itsHeaders) {
         status = code
+        replyHeaders = itsHeaders
       },
       onResponseData(controller, chunk) {
         length += chunk.length
         if (length > LONGEST_BODY) controller.abort(new Error('the reply is too long'))
         chunks.push(chunk)
       },
-      onResponseEnd: () => settle({ status, body: Buffer.concat(chunks).toString() }),
+      onResponseEnd: () =>
+        settle({ status, headers: replyHeaders, body: Buffer.concat(chunks).toString() }),
       onResponseError: (_controller, error) => settle({ failure: networkFailure(error) }),
     }
     connection.dispatch({ method: 'GET', path, headers }, handler)

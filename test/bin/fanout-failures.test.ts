@@ -116,6 +116,31 @@ const FAULTS: Fault[] = [
     fail: (response) => void beginStream(response).end(events(DONE)),
   },
   {
+    name: 'an event named error with JSON of its own',
+    code: 'in-band-error',
+    partial: PARTIAL,
+    message: /the server says: {"reason":"out of memory"}/,
+    fail: half((response) => response.end('event: error\ndata: {"reason":"out of memory"}\n\n')),
+  },
+  {
+    name: 'an event named error with a text',
+    code: 'in-band-error',
+    message: /the server says: worker died/,
+    fail: (response) => void beginStream(response).end('event: error\ndata: worker died\n\n'),
+  },
+  {
+    name: 'a detail in place of an answer',
+    code: 'in-band-error',
+    message: /the server says: Not authenticated/,
+    fail: (response) => json(response, { detail: 'Not authenticated' }),
+  },
+  {
+    name: 'a message in place of a stream',
+    code: 'in-band-error',
+    message: /the server says: quota exceeded/,
+    fail: (response) => void beginStream(response).end(events({ message: 'quota exceeded' }, DONE)),
+  },
+  {
     name: "vLLM's error in a stream",
     code: 'in-band-error',
     partial: PARTIAL,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { startSimulator } from '../../src/simulator/server.ts'
@@ -115,6 +115,30 @@ describe('a full disk', { skip, timeout: 60_000 }, () => {
       const result = await run('validate-jsonl', [], { input: big, shell })
       assert.equal(result.code, 2)
       assert.match(result.stderr, /<stdout>: cannot write: no space left on device \[io\]/)
+    } finally {
+      disk.unmount()
+    }
+  })
+
+  test('no empty lock is left where there was no room for its text', async () => {
+    const disk = smallDisk()!
+    try {
+      const file = join(disk.folder, 'torn.jsonl')
+      writeFileSync(file, '{"id":1}\n{"id":')
+      const free = Buffer.alloc(SIZE)
+      try {
+        writeFileSync(join(disk.folder, 'rest'), free)
+      } catch {
+        // It is full now.
+      }
+      for (const [name, ...args] of [
+        ['repair-truncated', '-i', '--tail', file],
+        ['fanout-complete', '--url', 'http://127.0.0.1:1/v1', '-o', join(disk.folder, 'new')],
+      ]) {
+        const { code } = await run(name!, args)
+        assert.equal(code, 2)
+      }
+      assert.deepEqual(readdirSync(disk.folder).sort(), ['filler', 'rest', 'torn.jsonl'])
     } finally {
       disk.unmount()
     }

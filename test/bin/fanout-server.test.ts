@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { Interrupt } from '../../src/cli/interrupt.ts'
 import { type FanoutResult, fanout, prompts } from '../support/fanout.ts'
 import { newFolder } from '../support/run.ts'
 import {
@@ -43,6 +44,75 @@ describe('the model', { concurrency: true }, () => {
     assert.equal(run.code, 0, run.stderr)
     assert.deepEqual(server.gets, ['/v1/models'])
     for (const { body } of server.requests) assert.equal(JSON.parse(body).model, 'Org/Name"x')
+  })
+
+  for (const status of [429, 500, 502, 503, 504]) {
+    test(`${status} is asked again as the server says, until it lists them`, async (t) => {
+      let asked = 0
+      const server = await serve(t, answerWell, {
+        gets: {
+          '/v1/models': (response) => {
+            if (++asked === 3) return json(response, { data: [{ id: 'late' }] })
+            response.setHeader('retry-after', '2')
+            json(response, { error: { message: 'warming up' } }, status)
+          },
+        },
+      })
+      const run = await fanout(server.url, [], { input: prompts(2) })
+      assert.equal(run.code, 0, run.stderr)
+      assert.equal(asked, 3)
+      assert.equal(JSON.parse(server.requests[0]!.body).model, 'late')
+      const told = new RegExp(
+        `warning: HTTP ${status} for /models: .*warming up.*asking again`,
+        'g',
+      )
+      assert.equal(run.stderr.match(told)?.length, 1, run.stderr)
+    })
+  }
+
+  test('503 for longer than --max-outage ends the run', async (t) => {
+    const server = await serve(t, answerWell, {
+      gets: { '/v1/models': (response) => json(response, { message: 'warming up' }, 503) },
+    })
+    const run = await fanout(server.url, ['--max-outage', '3s'], { input: prompts(2) })
+    assert.equal(run.code, 2)
+    assert.equal(errorsOf(run).length, 1, run.stderr)
+    assert.match(run.stderr, /HTTP 503 for \/models.*warming up.*\[refused-by-server\]\n/)
+    assert.equal(run.stats.left, run.stats.records)
+    assert.ok(server.gets.length > 1)
+  })
+
+  test('a first Ctrl-C ends the wait for a busy server', async (t) => {
+    const interrupt = new Interrupt()
+    const server = await serve(t, answerWell, {
+      gets: {
+        '/v1/models': (response) => {
+          response.setHeader('retry-after', '1000000')
+          json(response, {}, 503)
+          response.once('close', () => setImmediate(() => interrupt.raise('SIGINT')))
+        },
+      },
+    })
+    const run = await fanout(server.url, ['--max-outage', '1000h'], {
+      input: prompts(2),
+      interrupt,
+    })
+    assert.equal(run.code, 130, run.stderr)
+    assert.equal(run.stats.left, run.stats.records)
+  })
+
+  test('a query of --url goes with every request, and is not shown', async (t) => {
+    const search = '?api-version=2&key=hidden'
+    const server = await serve(t, answerWell, {
+      gets: {
+        [`/v1/models${search}`]: (response) => json(response, { data: [{ id: 'm' }] }),
+      },
+    })
+    const run = await fanout(`${server.url}${search}`, [], { input: ONE })
+    assert.equal(run.code, 0, run.stderr)
+    assert.deepEqual(server.gets, [`/v1/models${search}`])
+    assert.equal(server.requests[0]!.path, `/v1/chat/completions${search}`)
+    assert.ok(!`${run.stderr}${run.stdout}${JSON.stringify(run.stats)}`.includes('hidden'))
   })
 
   test('one of several, or of none, must be named', async (t) => {
@@ -256,6 +326,38 @@ describe('keys and headers', { concurrency: true }, () => {
     assert.ok(!unauthorised(server.requests.at(-1)!))
   })
 
+  test('short secrets of a header file are masked in messages, and no answer is changed', async (t) => {
+    const secrets = {
+      authorization: 'Basic dTpw',
+      'x-api-key': 'k3y',
+      'api-key': '12',
+      cookie: 'a=c00kie; session=s3ss',
+      'x-lane': 'blue',
+    }
+    const server = await serve(t, ({ headers, ...request }, response) => {
+      const said = Object.keys(secrets).map((name) => `${name} is ${String(headers[name])}.`)
+      if (lastMessage({ headers, ...request }) === 'p1') json(response, chat('k3y 12 dTpw'))
+      else json(response, { error: { message: said.join(' ') } }, 400)
+    })
+    const file = join(newFolder(), 'headers')
+    writeFileSync(
+      file,
+      Object.entries(secrets)
+        .map((header) => `${header.join(': ')}\n`)
+        .join(''),
+    )
+    const args = [...MODEL, '--header-file', file, '--no-stream', '-c', '1']
+    const run = await fanout(server.url, args, { input: prompts(2) })
+    assert.equal(run.records[0]!.conversations[1]!.content, 'k3y 12 dTpw')
+    const told = run.failures[0]!.error.message
+    assert.match(
+      told,
+      /authorization is Basic \*{3}\. x-api-key is \*{3}\. api-key is \*{3}\. cook/,
+    )
+    assert.match(told, /cookie is \*{3}\. x-lane is blue\./)
+    assert.ok(!/dTpw|k3y|12\.|c00kie|s3ss/.test(run.stderr), run.stderr)
+  })
+
   test('what ends the run hides it too', async (t) => {
     for (const path of ['/v1/models', '/other']) {
       const server = await serve(
@@ -303,10 +405,32 @@ describe('keys and headers', { concurrency: true }, () => {
     const server = await serve(t, (_request, response) => {
       response.writeHead(307, { location: `${other.url}/chat/completions` }).end()
     })
-    const run = await fanout(server.url, MODEL, { input: ONE, env: { OPENAI_API_KEY: KEY } })
-    assert.equal(run.code, 1)
-    assert.equal(run.failures[0]!.error.code, 'http-307')
+    const run = await fanout(server.url, MODEL, { input: prompts(9), env: { OPENAI_API_KEY: KEY } })
+    assert.equal(run.code, 2)
+    const [error, ...others] = errorsOf(run)
+    assert.deepEqual(others, [])
+    assert.match(error!, /HTTP 307 for \/chat\/completions: the server redirects to http.*--url/)
+    assert.ok(error!.includes(`${other.url}/chat/completions`), error)
+    assert.equal(run.stats.left, run.stats.records)
     assert.equal(other.requests.length, 0)
+  })
+
+  test('a redirect of /models, or after an answer, is told of with its address', async (t) => {
+    const location = 'https://elsewhere/v1/models'
+    const server = await serve(t, answerWell, {
+      gets: { '/v1/models': (response) => void response.writeHead(308, { location }).end('moved') },
+    })
+    const run = await fanout(server.url, [], { input: ONE })
+    assert.equal(run.code, 2)
+    assert.match(errorsOf(run).join(), /HTTP 308 for \/models: .* https:\/\/elsewhere\/v1.*--url/)
+    const later = await serve(t, (request, response, nth) => {
+      if (nth === 0) return answerWell(request, response)
+      response.writeHead(302, { location }).end()
+    })
+    const second = await fanout(later.url, [...MODEL, '-c', '1'], { input: prompts(2) })
+    assert.equal(second.code, 1)
+    assert.equal(second.failures[0]!.error.code, 'http-302')
+    assert.match(second.failures[0]!.error.message, /redirects to https:\/\/elsewhere/)
   })
 })
 

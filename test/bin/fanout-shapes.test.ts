@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fanout } from '../support/fanout.ts'
+import { fanout, prompts } from '../support/fanout.ts'
 import {
   answerWell,
   answerWith,
@@ -286,7 +286,8 @@ describe('the shapes of records', { concurrency: true }, () => {
       `{"custom_id":"r\\u0031","method":"POST","url":"/v1/chat/completions","body":${body}}\n` +
       '{"custom_id":"r2","method":"POST","url":"/v1/embeddings","body":{"input":"x"}}\n' +
       '{"custom_id":"r3","method":"GET","url":"/v1/models","body":{}}\n' +
-      '{"custom_id":"r4","method":"POST","url":"http://evil/","body":{}}\n'
+      '{"custom_id":"r4","method":"POST","url":"http://evil/","body":{}}\n' +
+      `{"custom_id":"r5","method":"POST","url":"/v1/x","body":{"a":"\\"stream\\":true","stream": true}}\n`
     const run = await fanout(server.url, [...MODEL, '-c', '1'], { input })
     assert.equal(run.code, 1, run.stderr)
     const spaced = reply.trim().replace(/[\r\n]/g, ' ')
@@ -305,6 +306,7 @@ describe('the shapes of records', { concurrency: true }, () => {
       [
         ['r3', 'bad-batch-line'],
         ['r4', 'bad-batch-line'],
+        ['r5', 'bad-batch-line'],
       ],
     )
   })
@@ -557,6 +559,41 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.code, 0, run.stderr)
     assert.equal(run.records[0]!.conversations[1]!.content, 'aé\u2028😀')
     assert.equal(run.records[0]!.usage.total_tokens, 14)
+  })
+
+  test('[DONE] ends the answer, whatever follows or never comes', async (t) => {
+    let closed = 0
+    const server = await serve(t, (_, response) => {
+      response.once('close', () => closed++)
+      beginStream(response).write(streamed('4'))
+      setImmediate(() => response.write(events(delta({ content: ' and more' }))))
+      response.write(events(delta({ content: ' and so on' })))
+    })
+    const run = await fanout(server.url, ['-c', '1'], { input: prompts(3) })
+    assert.equal(run.code, 0, run.stderr)
+    for (const { conversations, timing, attempts } of run.records) {
+      assert.equal(conversations[1]!.content, '4')
+      assert.equal(attempts, 1)
+      // It would have been taken after --idle-timeout.
+      assert.ok(timing.total_ms < 300_000)
+    }
+    assert.equal(run.records.length, 3)
+    assert.equal(server.requests.length, 3)
+    while (closed < 3) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  test('a reply that ends a moment after its [DONE] keeps its connection', async (t) => {
+    const sockets = new Set<unknown>()
+    const server = await serve(t, (_, response) => {
+      sockets.add(response.socket)
+      beginStream(response).write(streamed('4'))
+      setImmediate(() => response.end())
+    })
+    // A clock that runs fast would give up the connection of a busy machine.
+    const args = ['-c', '1', '--clock-speed', '1']
+    const run = await fanout(server.url, args, { input: prompts(20) })
+    assert.equal(run.records.length, 20, run.stderr)
+    assert.ok(sockets.size <= 2, `${sockets.size} connections`)
   })
 
   test('a plain JSON body, or a stream by another name, to a streaming request', async (t) => {

@@ -94,7 +94,7 @@ describe('fanout-complete --trace', () => {
     const output = join(newFolder(), 'out.jsonl')
     const same = await fanout(['-q', '-o', output, '--trace', output])
     assert.equal(same.code, 2)
-    assert.match(same.stderr, /--trace names a file that the run writes to/)
+    assert.match(same.stderr, /two outputs are the same file.*\[same-file\]/)
     assert.ok(!existsSync(`${output}.lock`), 'no lock is left')
   })
 

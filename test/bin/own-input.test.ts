@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict'
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { newFolder, run } from '../support/run.ts'
@@ -66,6 +74,27 @@ const TWICE: string[][] = [
   ['repair-truncated', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
   ['validate-jsonl', 'own.jsonl', '--rejects', 'two.jsonl', '--stats', 'two.jsonl'],
   ['validate-jsonl', 'own.jsonl', '--rejects', 'two.jsonl', '>>'],
+  ['dedupe-completed', '--completed', 'none.jsonl', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  ['extract-prompts', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  ['extract-prompts', 'own.jsonl', '--rejects', 'two.jsonl', '--stats', 'two.jsonl'],
+  ['export-conversations', '--to', 'alpaca', 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  [
+    'export-conversations',
+    '--to',
+    'alpaca',
+    '-o',
+    'two.jsonl',
+    'own.jsonl',
+    '--stats',
+    'two.jsonl',
+  ],
+  ['report-run', 'own.jsonl', '--html', 'two.jsonl', '>>'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--stats', 'two.jsonl', '>>'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--trace', 'two.jsonl', '>>'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--failures', 'two.jsonl', '>>'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '-o', 'two.jsonl', '--failures', 'two.jsonl'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '-o', 'two.jsonl', '--failures', 'link/two.jsonl'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--stats', 'two.jsonl', '--trace', 'two.jsonl'],
 ]
 
 describe('two outputs are not the same file', { concurrency: 2 }, () => {
@@ -76,6 +105,7 @@ describe('two outputs are not the same file', { concurrency: 2 }, () => {
         writeFileSync(join(cwd, 'own.jsonl'), `bad\n${ANSWER}`)
         const two = join(cwd, 'two.jsonl')
         if (before !== undefined) writeFileSync(two, before)
+        symlinkSync(cwd, join(cwd, 'link'))
         const appends = args.at(-1) === '>>'
         const stdout = appends ? openSync(two, 'a') : undefined
         const operands = appends ? args.slice(0, -1) : args
@@ -90,5 +120,43 @@ describe('two outputs are not the same file', { concurrency: 2 }, () => {
         assert.equal(readFileSync(join(cwd, 'own.jsonl'), 'utf8'), `bad\n${ANSWER}`)
       })
     }
+  }
+})
+
+/** Each is told to write something to an output that cannot be, `OUT`. */
+const NO_PLACE: string[][] = [
+  ['validate-jsonl', 'own.jsonl', '--stats', 'OUT'],
+  ['repair-truncated', 'own.jsonl', '--stats', 'OUT'],
+  ['repair-truncated', '-i', 'own.jsonl', '--stats', 'OUT'],
+  ['repair-truncated', '-i', '--tail', 'own.jsonl', '--stats', 'OUT'],
+  ['dedupe-completed', '--completed', 'none.jsonl', 'own.jsonl', '--stats', 'OUT'],
+  ['extract-prompts', 'own.jsonl', '--stats', 'OUT'],
+  ['export-conversations', '--to', 'alpaca', 'own.jsonl', '--stats', 'OUT'],
+  ['report-run', 'own.jsonl', '--html', 'OUT'],
+  ['fanout-complete', ...NOWHERE, 'own.jsonl', '--stats', 'OUT'],
+  ['fanout-complete', ...NOWHERE, '-o', 'new.jsonl', 'own.jsonl', '--stats', 'OUT'],
+  ['simulate-server', '--port', '0', '--stats', 'OUT'],
+]
+
+describe('an output that cannot be written is found at the start', { concurrency: 2 }, () => {
+  for (const [name, ...args] of NO_PLACE) {
+    test(`${name} ${args.filter((arg) => !NOWHERE.includes(arg)).join(' ')}`, async () => {
+      for (const [output, why] of [
+        ['nope/out', 'no such file or directory'],
+        ['own.jsonl/out', 'a part of the path is not a directory'],
+        ['.', 'is a directory'],
+      ]) {
+        const cwd = newFolder()
+        writeFileSync(join(cwd, 'own.jsonl'), `bad\n${ANSWER}`)
+        const named = args.map((arg) => (arg === 'OUT' ? output! : arg))
+        const { code, stderr, stdout } = await run(name!, named, { cwd })
+        assert.equal(code, 2)
+        assert.ok(stderr.endsWith(`: ${output}: cannot write: ${why} [io]\n`), stderr)
+        assert.equal(stderr.split('\n').length, 2, stderr)
+        assert.equal(stdout.length, 0)
+        assert.deepEqual(readdirSync(cwd), ['own.jsonl'])
+        assert.equal(readFileSync(join(cwd, 'own.jsonl'), 'utf8'), `bad\n${ANSWER}`)
+      }
+    })
   }
 })

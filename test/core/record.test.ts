@@ -61,7 +61,7 @@ test('every change of the question changes it', () => {
     hash('{"id":1,"url":"/v1/x","body":{"a":1.0}}'),
   ]
   assert.equal(new Set(all).size, all.length)
-  const body = '{"id":1,"url":"/v1/x","body":{"stream":true,"stream_options":{},"a":1}}'
+  const body = '{"id":1,"url":"/v1/x","body":{"stream":false,"stream_options":{},"a":1}}'
   assert.equal(hash(body), all[9])
 })
 

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -44,12 +51,27 @@ describe('the lock', () => {
     ]) {
       const file = join(newFolder(), 'out')
       writeFileSync(`${file}.lock`, text)
-      let watched = 0
-      const lock = await FileLock.take(file, { clock: systemClock(3000), onWatch: () => watched++ })
-      assert.equal(watched, 1, text)
+      const before = new Date(Date.now() - 125_000)
+      utimesSync(`${file}.lock`, before, before)
+      const watched: string[] = []
+      const onWatch = (holder: string): void => void watched.push(holder)
+      const lock = await FileLock.take(file, { clock: systemClock(3000), onWatch })
+      assert.match(
+        watched.join(),
+        /^an unknown process .*empty or damaged, touched 2 m \d s ago\)$/,
+      )
       lock.release()
       assert.ok(!existsSync(`${file}.lock`))
     }
+  })
+
+  test('cannot be taken where something else has its name', async () => {
+    const file = join(newFolder(), 'out')
+    mkdirSync(`${file}.lock`)
+    await assert.rejects(FileLock.take(file, never), /out\.lock is a directory.*remove it/)
+    const other = join(newFolder(), 'out')
+    symlinkSync('nowhere', `${other}.lock`)
+    await assert.rejects(FileLock.take(other, never), /out\.lock is no file.*remove it/)
   })
 
   test('cannot be taken where there is no folder', async () => {

@@ -128,27 +128,31 @@ test('a fast clock is swept less often in its own time, never more than a timer 
 
 test('server-sent events, wherever the chunks are cut', () => {
   const text =
-    ': hi\r\n\r\ndata: {"a":"é😀"}\n\ndata:two\ndata: lines\n\nevent: x\r\ndata: 3\r\n\r\ndata: [DONE]\n\ndata: late'
+    ': hi\r\n\r\ndata: {"a":"é😀"}\n\ndata:two\ndata: lines\n\nevent: x\r\ndata: 3\r\n\r\nevent: error\ndata: no\n\ndata: [DONE]\n\ndata: late'
   const bytes = Buffer.from(text)
   for (let cut = 0; cut <= bytes.length; cut++) {
     const data: string[] = []
-    const stream = new EventStream((event) => data.push(event))
+    const stream = new EventStream(
+      (event) => data.push(event),
+      (error) => data.push(`error ${error}`),
+    )
     stream.feed(bytes.subarray(0, cut))
     stream.feed(bytes.subarray(cut))
     stream.end()
-    assert.deepEqual(data, ['{"a":"é😀"}', 'two\nlines', '3', 'late'], `cut at ${cut}`)
+    assert.deepEqual(data, ['{"a":"é😀"}', 'two\nlines', '3', 'error no'], `cut at ${cut}`)
     assert.equal(stream.done, true)
   }
 })
 
 test('base URLs as people write them', () => {
   const of = (url: string): string[] => {
-    const { origin, basePath, healthPath } = parseEndpoint(url)
-    return [origin, basePath, healthPath]
+    const { origin, basePath, healthPath, search } = parseEndpoint(url)
+    return [origin, basePath, healthPath, ...(search === '' ? [] : [search])]
   }
   assert.deepEqual(of('http://h:8000/v1'), ['http://h:8000', '/v1', '/health'])
   assert.deepEqual(of('https://h/a/v1//'), ['https://h', '/a/v1', '/a/health'])
   assert.deepEqual(of('http://[::1]:8000'), ['http://[::1]:8000', '', '/health'])
+  assert.deepEqual(of('https://h/v1/?a=1#x'), ['https://h', '/v1', '/health', '?a=1'])
   for (const wrong of ['h:8000/v1', 'ftp://h', '', 'http://u:p@h/']) {
     assert.throws(() => parseEndpoint(wrong), /--url/)
   }

@@ -2,7 +2,7 @@ import type { Context } from '../../cli/command.ts'
 import { EXIT } from '../../core/tool-error.ts'
 import { OutputFile } from '../../files/output-file.ts'
 import { blocksForOne } from '../block-memory.ts'
-import { forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
+import { checkOutputs, forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
 import { noAnswers } from '../no-shape.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
@@ -22,6 +22,7 @@ export async function exportConversations(
   const files = await operandFiles(operands)
   const names = outputNames(options, settings)
   refuseInputs(context, [...names, options.stats], files)
+  checkOutputs(context, [...names, options.stats], names.length === 0)
   const outputs = await openOutputs(context, settings, names)
   const exporter = new Exporter(options, settings, outputs)
   const use: UseObject = (scanner, bytes, range) => exporter.record(scanner, bytes, range)

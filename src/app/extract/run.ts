@@ -3,7 +3,7 @@ import { KEY_FIELDS } from '../../core/key.ts'
 import { PROMPT_FIELDS, SYSTEM_FIELDS } from '../../core/prompt-shape.ts'
 import { EXIT, usageError } from '../../core/tool-error.ts'
 import { STDIN_NAME } from '../../files/input.ts'
-import { refuseInputs, reportTrouble } from '../inputs.ts'
+import { checkOutputs, refuseInputs, reportTrouble } from '../inputs.ts'
 import { operandFiles } from '../operand-files.ts'
 import { noteIdle, resolveShard } from '../shard.ts'
 import { writeStats } from '../stats.ts'
@@ -29,6 +29,7 @@ export async function extract(
   const options = { ...given, ...names }
   const files = await operandFiles(operands)
   refuseInputs(context, [options.rejects, options.stats], files)
+  checkOutputs(context, [options.rejects, options.stats], true)
   const extractor = new Extractor(context, options, shard)
   const { emitter, report } = extractor
   const progress = new ReadProgress(files)

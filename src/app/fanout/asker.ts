@@ -5,6 +5,7 @@ import type { Failure } from '../../core/failure.ts'
 import type { ApiRequest } from '../../core/request.ts'
 import type { RetryBudget } from '../../core/retry-budget.ts'
 import { type RetrySettings, retryDelay } from '../../core/retry-policy.ts'
+import { REDIRECTS } from '../../core/status-failure.ts'
 import type { Deadlines } from '../../net/deadlines.ts'
 import { type ExchangeSettings, exchange, type Outcome } from '../../net/exchange.ts'
 import { type Accounting, increment } from './accounting.ts'
@@ -38,7 +39,7 @@ export interface AskerOptions {
 /** Failures after which the server itself is asked whether it is well. */
 const SUSPECT = new Set(['refused', 'reset', 'closed', 'network', 'http-502', 'http-503'])
 /** Statuses that end the run while nothing has succeeded yet. */
-const REFUSALS = new Set([401, 403, 404])
+const REFUSALS = new Set([401, 403, 404, ...REDIRECTS])
 
 /** Sends requests until they are answered, are out of attempts, or the run ends: the one retry owner. */
 export class Asker {
@@ -55,7 +56,8 @@ export class Asker {
     this.#settings = new Map(
       pool.endpoints.map((endpoint) => {
         const { headers, endpoint: place } = endpoint.server
-        return [endpoint, { deadlines, headers, basePath: place.basePath, date, maxAnswer }]
+        const { basePath, search } = place
+        return [endpoint, { deadlines, headers, basePath, search, date, maxAnswer }]
       }),
     )
   }
@@ -172,7 +174,7 @@ export class Asker {
     // A batch line has a url and a model of its own: that they are unknown is told of it alone.
     const refused = httpStatus !== undefined && REFUSALS.has(httpStatus)
     if (refused && !(raw && httpStatus === 404) && accounting.succeeded === 0) {
-      onFatal(server.refusal(httpStatus, failure.message.replace(/^HTTP \d+:? ?/, ''), path))
+      onFatal(server.refusal(failure, path))
       return 'left'
     }
     const suspect = SUSPECT.has(code) || (code === 'dns' && !server.seen)

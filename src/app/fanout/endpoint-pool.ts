@@ -45,6 +45,8 @@ export class PooledEndpoint {
   readonly counts = { requests: 0, answered: 0, failed: 0, outages: 0 }
   readonly free: Connection[] = []
   readonly connections: Connection[] = []
+  /** Connections whose reply was taken and has not ended. */
+  trailing = 0
 
   constructor(server: Server, outage: OutageWatch) {
     this.server = server
@@ -72,6 +74,12 @@ export interface PoolOptions {
   /** No endpoint is left. */
   onGone: (endpoint: PooledEndpoint) => void
 }
+
+/**
+ * Most servers send the end of a reply with its `[DONE]` or just after it. Who has not sent it by then,
+ * in milliseconds, leaves the connection open for good.
+ */
+const LONGEST_TRAIL = 1000
 
 /** Descriptors that are left free where there were too few. */
 const SPARE = 3
@@ -144,8 +152,22 @@ export class EndpointPool {
     this.#tokens.settle(reserved, tokens, this.#options.clock.now())
     endpoint.inUse--
     this.#inUse--
-    endpoint.free.push(connection)
+    if (connection.trails) this.#awaitEnd(endpoint, connection)
+    else endpoint.free.push(connection)
     this.#gate.serve()
+  }
+
+  /** Keeps a connection whose reply has not ended yet from being used until then. */
+  #awaitEnd(endpoint: PooledEndpoint, connection: Connection): void {
+    let cancel = (): void => {}
+    endpoint.trailing++
+    connection.onTrailEnd = () => {
+      cancel()
+      endpoint.trailing--
+      endpoint.free.push(connection)
+    }
+    if (endpoint.trailing > this.#concurrency) connection.close()
+    else cancel = this.#options.clock.after(LONGEST_TRAIL, () => connection.close())
   }
 
   /**

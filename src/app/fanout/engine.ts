@@ -9,6 +9,7 @@ import type { Accounting } from './accounting.ts'
 import { Asker } from './asker.ts'
 import { Completer } from './completer.ts'
 import { EndpointPool, type PooledEndpoint } from './endpoint-pool.ts'
+import { askModels } from './models.ts'
 import { type FanoutOptions, openAtMost } from './options.ts'
 import { Pacer } from './pacer.ts'
 import { Server } from './server.ts'
@@ -217,7 +218,17 @@ export class Engine {
   /** The one model that all servers have; one that cannot be reached is left to rest. */
   async #onlyModel(): Promise<string> {
     const { endpoints } = this.pool
-    const lists = await Promise.allSettled(endpoints.map(({ server }) => server.models()))
+    const { clock, stop } = this.#parts
+    const { report, random } = this.#context
+    const servers = endpoints.map(({ server }) => server)
+    const lists = await askModels(servers, {
+      clock,
+      random,
+      maxOutage: this.#options.maxOutage,
+      stop,
+      onBusy: ({ message, place }) =>
+        report.warning(`${message}: asking again for up to --max-outage`, 'outage', place),
+    })
     const reached = lists.filter((list) => list.status === 'fulfilled')
     const first = lists[0]!
     if (reached.length === 0 && first.status === 'rejected') throw first.reason

@@ -10,7 +10,7 @@ import { FileLock } from '../../files/lock.ts'
 import { repairTail } from '../../files/repair-tail.ts'
 import { UnsyncedBytes } from '../../files/unsynced-bytes.ts'
 import { refuseCompleted } from '../completed-files.ts'
-import { isSameFile, operandsOrStdin, refuseInputs } from '../inputs.ts'
+import { checkOutputs, operandsOrStdin, refuseInputs } from '../inputs.ts'
 import type { FanoutOptions } from './options.ts'
 import { Answered } from './resume.ts'
 
@@ -43,17 +43,12 @@ export async function openOutputs(
   rule: KeyRule,
   shard: Shard | undefined,
 ): Promise<Outputs> {
-  const { output, failures, stats, completed, takeLock } = options
+  const { output, failures, stats, trace, completed, takeLock } = options
+  const own = [output, failures, stats, trace]
   refuseContradiction(options)
-  refuseInputs(context, [output, failures, stats], operandsOrStdin(operands))
-  await refuseCompleted(context, [stats], completed)
-  for (const other of [output, failures]) {
-    if (stats !== undefined && other !== undefined && (other === stats || sameFile(other, stats)))
-      throw usageError('--stats names a file that the run writes to already')
-  }
-  if (output !== undefined && failures !== undefined && sameFile(output, failures)) {
-    throw usageError('--output and --failures name the same file')
-  }
+  refuseInputs(context, own, operandsOrStdin(operands))
+  await refuseCompleted(context, [stats, trace], completed)
+  checkOutputs(context, own, output === undefined)
   const lock =
     output !== undefined && mayBeLocked(output)
       ? await lockOf(context, output, clock, takeLock)
@@ -202,11 +197,4 @@ function isFilled(file: string): boolean {
 /** Devices and pipes have as many writers as they like. */
 function mayBeLocked(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? true
-}
-
-/** Whether two names are of the same file. */
-export function sameFile(a: string, b: string): boolean {
-  const first = statSync(a, { throwIfNoEntry: false })
-  const second = statSync(b, { throwIfNoEntry: false })
-  return first !== undefined && second !== undefined && isSameFile(first, second)
 }

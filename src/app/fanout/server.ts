@@ -1,12 +1,14 @@
 import type { Context } from '../../cli/command.ts'
-import { errorMessage, excerpt } from '../../core/error-body.ts'
-import { withoutSecret } from '../../core/mask.ts'
-import { usageError } from '../../core/tool-error.ts'
+import { excerpt } from '../../core/error-body.ts'
+import type { Failure } from '../../core/failure.ts'
+import { Secrets } from '../../core/mask.ts'
+import { REDIRECTS, statusFailure } from '../../core/status-failure.ts'
+import { type ToolError, usageError } from '../../core/tool-error.ts'
 import { readSecret, readText } from '../../files/secret.ts'
 import { type ConnectionSettings, proxyOf } from '../../net/connection.ts'
 import { type Endpoint, parseEndpoint, serverError } from '../../net/endpoint.ts'
 import type { Outcome } from '../../net/exchange.ts'
-import { query } from '../../net/query.ts'
+import { type QueryReply, query } from '../../net/query.ts'
 import type { FanoutOptions } from './options.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:8000/v1'
@@ -14,6 +16,14 @@ const DEFAULT_URL = 'http://127.0.0.1:8000/v1'
 const QUERY_TIMEOUT = 10_000
 /** Milliseconds of server time; vLLM under uvicorn closes idle connections after 5 s. */
 const KEEP_ALIVE = 4000
+
+/** What a server says that cannot answer at the moment. */
+export interface Busy {
+  /** What ends the run where it stays so. */
+  error: ToolError
+  /** Milliseconds that the server asked to wait. */
+  retryAfter: number | undefined
+}
 
 /** The server of a run: where it is, how to talk to it, and what it says of itself. */
 export class Server {
@@ -23,8 +33,7 @@ export class Server {
   readonly headers: string[]
   /** Whether the server has answered anything in this run. */
   seen = false
-  /** What no message may show: the key, and what the header file holds. */
-  #secrets: string[]
+  #secrets: Secrets
   #timeout: number
 
   /** The servers that the options or the environment name. */
@@ -41,7 +50,7 @@ export class Server {
     const key = apiKey(context, options)
     const secretHeaders = options.headerFile === undefined ? [] : headerLines(options.headerFile)
     this.headers = requestHeaders(key, options.header, secretHeaders)
-    this.#secrets = secretsOf(key, secretHeaders)
+    this.#secrets = new Secrets(key, secretHeaders.map(headerOf))
     this.#timeout = QUERY_TIMEOUT / options.clockSpeed
     this.connection = {
       origin: this.endpoint.origin,
@@ -52,19 +61,20 @@ export class Server {
   }
 
   /**
-   * The models that the server lists.
+   * The models that the server lists, or that it is worth asking again.
    *
+   * @param date milliseconds since 1970
    * @throws ToolError where it cannot be asked, or lists none
    */
-  async models(): Promise<string[]> {
-    const reply = await query(
-      this.connection,
-      `${this.endpoint.basePath}/models`,
-      this.headers,
-      this.#timeout,
-    )
+  async models(date: number): Promise<string[] | Busy> {
+    const reply = await this.#askModels()
     if ('failure' in reply) throw this.unreachable(reply.failure.message)
-    if (reply.status !== 200) throw this.refusal(reply.status, reply.body, '/models')
+    if (reply.status !== 200) {
+      const failure = statusFailure(reply.status, reply.headers, reply.body, date)
+      const error = this.refusal(failure, '/models')
+      if (failure.retryable) return { error, retryAfter: failure.retryAfter }
+      throw error
+    }
     this.seen = true
     const models = modelNames(reply.body)
     if (models.length > 0) return models
@@ -74,12 +84,17 @@ export class Server {
 
   /** Whether the server says that it is well: `/health`, or `/models` where there is no such. */
   async isWell(): Promise<boolean> {
-    const { basePath, healthPath } = this.endpoint
+    const { healthPath } = this.endpoint
     const health = await query(this.connection, healthPath, this.headers, this.#timeout)
     if (!('status' in health)) return false
     if (health.status !== 404) return isSuccess(health.status)
-    const models = await query(this.connection, `${basePath}/models`, this.headers, this.#timeout)
+    const models = await this.#askModels()
     return 'status' in models && isSuccess(models.status)
+  }
+
+  #askModels(): Promise<QueryReply> {
+    const { basePath, search } = this.endpoint
+    return query(this.connection, `${basePath}/models${search}`, this.headers, this.#timeout)
   }
 
   /** The text of `/metrics`; undefined where there is none. */
@@ -97,28 +112,36 @@ export class Server {
     return serverError('unreachable', this.endpoint, this.masked(message))
   }
 
-  /** The end of a run whose server refuses the key, the path or the model. */
-  refusal(status: number, body: string, path: string): Error {
-    const said = errorMessage(body) ?? excerpt(body)
+  /** The end of a run whose server refuses the key, the path or the model, or is elsewhere. */
+  refusal({ httpStatus: status = 0, message: told }: Failure, path: string): ToolError {
+    const said = told.replace(/^HTTP \d+:? ?/, '')
     const advice: Record<number, string> = {
       401: 'give the key in $OPENAI_API_KEY or with --api-key-file',
       403: 'this key may not do that: check its rights, or the proxy in between',
       404: 'is the path of --url right (it usually ends in /v1), and does the model exist (--model)?',
     }
-    const message = `HTTP ${status} for ${path}: ${said || 'no reason given'}: ${advice[status] ?? 'see the log of the server'}`
+    const todo = advice[status] ?? (REDIRECTS.includes(status) ? '' : 'see the log of the server')
+    const parts = [`HTTP ${status} for ${path}`, said || 'no reason given', todo]
+    const message = parts.filter((part) => part !== '').join(': ')
     return serverError('refused-by-server', this.endpoint, this.masked(message))
   }
 
   /** A text in which the secrets, if a server echoed them, are masked. */
   masked(text: string): string {
-    return this.#secrets.reduce(withoutSecret, text)
+    return this.#secrets.inMessage(text)
   }
 
   /** The same for all that a reply says. */
   maskedOutcome(outcome: Outcome): Outcome {
-    if (this.#secrets.length === 0) return outcome
-    if (textsOf(outcome).every((text) => this.masked(text) === text)) return outcome
-    return JSON.parse(this.masked(JSON.stringify(outcome))) as Outcome
+    const secrets = this.#secrets
+    if (secrets.none) return outcome
+    if (outcome.kind === 'failure') {
+      outcome.failure.message = secrets.inMessage(outcome.failure.message)
+    }
+    if (textsOf(outcome).every((text) => secrets.inAnswer(text) === text)) return outcome
+    const masked = (_: string, value: unknown): unknown =>
+      typeof value === 'string' ? secrets.inAnswer(value) : value
+    return JSON.parse(JSON.stringify(outcome), masked) as Outcome
   }
 }
 
@@ -126,8 +149,8 @@ export class Server {
 function textsOf(outcome: Outcome): string[] {
   if (outcome.kind === 'raw') return [outcome.body]
   if (outcome.kind === 'failure') {
-    const { message, partial } = outcome.failure
-    return [message, partial?.content ?? '', partial?.reasoning_content ?? '']
+    const { partial } = outcome.failure
+    return [partial?.content ?? '', partial?.reasoning_content ?? '']
   }
   const { content, reasoning, extra } = outcome.answer
   const others = Object.keys(extra).length > 0 ? JSON.stringify(extra) : ''
@@ -174,13 +197,7 @@ function requestHeaders(
       throw usageError('Authorization does not belong on a command line: use --header-file')
     }
   }
-  const own = [...given, ...secret].flatMap((line) => {
-    const [, name, value] = HEADER.exec(line) ?? []
-    if (name === undefined || value === undefined) {
-      throw usageError(`a header is 'Name: value', not '${line.split(':')[0]}'`)
-    }
-    return [name, value]
-  })
+  const own = [...given, ...secret].flatMap(headerOf)
   const named = own.some((word, index) => index % 2 === 0 && word.toLowerCase() === 'authorization')
   const authorization = key === undefined || named ? [] : ['authorization', `Bearer ${key}`]
   return ['content-type', 'application/json', ...authorization, ...own]
@@ -188,12 +205,10 @@ function requestHeaders(
 
 const HEADER = /^\s*([!#$%&'*+.^_`|~\w-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/
 
-/** Shorter values of headers are no secrets, and masking them would spoil every message. */
-const SHORTEST_SECRET = 8
-
-/** The key and the values of secret headers; of `Bearer TOKEN`, the token. */
-function secretsOf(key: string | undefined, headers: readonly string[]): string[] {
-  const values = headers.map((line) => HEADER.exec(line)?.[2]?.split(/\s+/).at(-1) ?? '')
-  const long = values.filter((value) => value.length >= SHORTEST_SECRET)
-  return key === undefined ? long : [key, ...long]
+function headerOf(line: string): [string, string] {
+  const [, name, value] = HEADER.exec(line) ?? []
+  if (name === undefined || value === undefined) {
+    throw usageError(`a header is 'Name: value', not '${line.split(':')[0]}'`)
+  }
+  return [name, value]
 }

@@ -1,14 +1,12 @@
 import { closeSync, openSync } from 'node:fs'
 import type { Context } from '../../cli/command.ts'
 import type { Clock } from '../../core/clock.ts'
-import { ClosedPipe, EXIT, ioError, ToolError, usageError } from '../../core/tool-error.ts'
+import { ClosedPipe, EXIT, ioError, ToolError } from '../../core/tool-error.ts'
 import { LineWriter } from '../../files/line-writer.ts'
-import { operandsOrStdin, refuseInputs } from '../inputs.ts'
 import type { Accounting } from './accounting.ts'
 import type { PooledEndpoint } from './endpoint-pool.ts'
 import type { Engine } from './engine.ts'
 import type { FanoutOptions } from './options.ts'
-import { sameFile } from './outputs.ts'
 
 const SECOND = 1000
 
@@ -138,23 +136,15 @@ export class Trace {
 /**
  * Begins the trace that the options ask for.
  *
- * @throws ToolError where its file is also read or written, or cannot be written
+ * @throws ToolError where its file cannot be written
  */
 export function openTrace(
   context: Context,
   options: FanoutOptions,
-  operands: readonly string[],
   parts: TraceParts,
 ): Trace | undefined {
-  const { trace, output, failures, stats } = options
-  if (trace === undefined) return undefined
-  refuseInputs(context, [trace], operandsOrStdin(operands))
-  for (const other of [output, failures, stats]) {
-    if (other !== undefined && (other === trace || sameFile(other, trace))) {
-      throw usageError('--trace names a file that the run writes to already')
-    }
-  }
-  return new Trace(context, options, parts, trace)
+  const { trace } = options
+  return trace === undefined ? undefined : new Trace(context, options, parts, trace)
 }
 
 function whole(value: number | undefined): number | undefined {

@@ -10,7 +10,7 @@ import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
 import { OutputFile } from '../../files/output-file.ts'
 import { blocksForOne } from '../block-memory.ts'
-import { forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
+import { checkOutputs, forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
 import { noRunRecords } from '../no-shape.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
@@ -28,6 +28,7 @@ export async function reportRun(
   const files = await operandFiles(operands)
   const others = [options.failures, options.stats, options.trace]
   refuseInputs(context, [options.html], [...files, ...others.filter((file) => file !== undefined)])
+  checkOutputs(context, [options.html], true)
   const report = new RunReport()
   const trace = new TraceReader()
   let stats: Record<string, unknown> | undefined

@@ -2,7 +2,7 @@ import type { Context } from '../../cli/command.ts'
 import { fileKind } from '../../core/file-kind.ts'
 import { FdSink } from '../../files/fd-sink.ts'
 import { RemovedFile } from '../../files/removed-file.ts'
-import { forEachInput, operandsOrStdin, refuseInputs, refuseSameOutputs } from '../inputs.ts'
+import { checkOutputs, forEachInput, operandsOrStdin, refuseInputs } from '../inputs.ts'
 import { blocksFor } from '../look-ahead.ts'
 import { writeStats } from '../stats.ts'
 import { lineChecks } from './line-checks.ts'
@@ -18,7 +18,7 @@ export async function validate(
   const { rejects: rejected, stats, schema } = options
   const read = [...operandsOrStdin(operands), ...(schema === undefined ? [] : [schema])]
   refuseInputs(context, [rejected, stats], read)
-  refuseSameOutputs(context, [rejected, stats], !options.quiet)
+  checkOutputs(context, [rejected, stats], !options.quiet)
   const out = new FdSink(context.stdout.fd, '<stdout>')
   const rejects = options.rejects === undefined ? undefined : new RemovedFile(options.rejects)
   const checks = await lineChecks(options)
