@@ -7,7 +7,7 @@ import { type FailedRecord, failureLine } from '../../core/output-record.ts'
 import type { InputRecord } from '../../core/record.ts'
 import { RecordError } from '../../core/record-error.ts'
 import { type Shard, shardOfText } from '../../core/shard.ts'
-import { EXIT, ToolError } from '../../core/tool-error.ts'
+import { ClosedPipe, EXIT, ToolError } from '../../core/tool-error.ts'
 import { type Accounting, increment } from './accounting.ts'
 import type { Completer, Completion } from './completer.ts'
 import type { Engine } from './engine.ts'
@@ -110,7 +110,8 @@ export class RecordHandler {
     } catch (error) {
       if (line !== undefined) {
         accounting.left++
-        accounting.unwritten++
+        // Whoever closes a pipe wants no more.
+        if (!(error instanceof ClosedPipe)) accounting.unwritten++
       }
       throw error
     }
