@@ -1,6 +1,6 @@
 import { isCompleted } from './completed.ts'
 import { type Turn, TurnReader, textTurn } from './conversation.ts'
-import { findMember, type ValueRange } from './field.ts'
+import { findMember, isToken, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
 import { KEY_FIELDS, scalarKey } from './key.ts'
 import { MemberFinder } from './member-finder.ts'
@@ -100,11 +100,7 @@ export class AnswerReader {
     const finder = this.#finder
     if (finder.has(PLACES.error) || finder.has(PLACES.response)) return false
     const status = finder.value(PLACES.status)
-    if (status === undefined || status.end - status.start !== SUCCESS.length) return false
-    for (let index = 0; index < SUCCESS.length; index++) {
-      if (bytes[status.start + index] !== SUCCESS[index]) return false
-    }
-    return true
+    return status !== undefined && isToken(bytes, status, SUCCESS)
   }
 
   #key(bytes: Buffer): ValueRange | undefined {

@@ -1,16 +1,13 @@
 import { FILE_SENTENCES, isConflictMarker } from './file-kind.ts'
 import { NearRecord, NearRecords } from './glue-near.ts'
+import { HeldLines, type RepairLine as Line } from './held-lines.ts'
 import { grammarProblem } from './json-problem.ts'
-import { PADDING } from './json-scan.ts'
 import { LineJudge, type LinePolicy } from './line-judge.ts'
 import { problemText } from './problem-text.ts'
 import { noCounts } from './repair-counts.ts'
 import { type LineParts, LineSplitter } from './repair-line.ts'
 import type { Removal, RepairTarget } from './repair-target.ts'
 import { EXIT, ToolError } from './tool-error.ts'
-
-/** Bad lines are held for the first valid record, their evidence, up to this many bytes. */
-const HELD_MOST = 16 * 1024 * 1024
 
 /** What a repair lets stand: the line is JSON, whatever readers make of it. */
 export const REPAIR_ALLOWS = ['duplicate-key', 'lone-surrogate', 'too-deep'] as const
@@ -30,21 +27,6 @@ export interface RepairBlock {
   offset: number
 }
 
-interface Line {
-  bytes: Buffer
-  start: number
-  /** Its line feed excluded. */
-  end: number
-  terminated: boolean
-  /** Offset of its first byte in the file. */
-  offset: number
-  number: number
-  code: string
-  message: string
-  /** Of its first fault, in bytes from 1. */
-  column: number
-}
-
 /** Repairs one file, block by block. Undamaged lines cost what judging them costs. */
 export class Repairer {
   readonly counts = noCounts()
@@ -59,10 +41,8 @@ export class Repairer {
   #near = new NearRecords()
   /** No valid record has come yet. */
   #waiting = true
-  /** Copies of bad lines that the first valid record may give evidence for. */
-  #held: Line[] = []
-  #heldBytes = 0
-  #gaveUp = false
+  /** Bad lines that the first valid record may give evidence for. */
+  #held = new HeldLines()
   #badLine = false
 
   /**
@@ -141,7 +121,7 @@ export class Repairer {
    */
   finish(): void {
     if (!this.#waiting) return
-    if (this.#badLine || this.#held.length > 0) {
+    if (this.#badLine || this.#held.any) {
       throw new ToolError('no-record', 'no line is a whole JSON value: this is no damaged JSONL', {
         exitCode: EXIT.data,
         place: { file: this.#file },
@@ -196,31 +176,18 @@ export class Repairer {
         this.#firstRecord(bytes, parts.records[0]!, parts.records[1]!)
       }
       this.#emit(line, parts)
-    } else if (this.#waiting && !this.#gaveUp) {
-      this.#hold(line)
+    } else if (this.#waiting && !this.#held.gaveUp) {
+      for (const held of this.#held.add(line)) this.#removeLine(held)
     } else {
       this.#removeLine(line)
     }
-  }
-
-  #hold(line: Line): void {
-    const { start, end } = line
-    const length = end - start
-    const copy = Buffer.allocUnsafe(length + 1 + PADDING)
-    line.bytes.copy(copy, 0, start, end)
-    copy[length] = 0x0a
-    this.#held.push({ ...line, bytes: copy, start: 0, end: length })
-    this.#heldBytes += length + 1
-    if (this.#heldBytes <= HELD_MOST) return
-    this.#gaveUp = true
-    for (const held of this.#held.splice(0)) this.#removeLine(held)
   }
 
   /** The first valid record has come: it is the evidence for what was held. */
   #firstRecord(bytes: Buffer, start: number, end: number): void {
     this.#waiting = false
     const near = [NearRecord.copyOf(bytes, start, end)]
-    for (const line of this.#held.splice(0)) {
+    for (const line of this.#held.take()) {
       const isMarker = line.code === 'conflict-marker'
       const parts = isMarker
         ? undefined

@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
-  fstatSync,
   linkSync,
   lstatSync,
   openSync,
-  readFileSync,
-  readlinkSync,
   renameSync,
   rmSync,
   statSync,
@@ -15,8 +12,17 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Clock } from '../core/clock.ts'
-import { formatDuration } from '../core/quantity.ts'
 import { errnoOf, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
+import {
+  describeHolder,
+  type Holder,
+  isOfThisSystem,
+  isReadable,
+  isSameHolder,
+  modified,
+  processSpace,
+  readHolder,
+} from './lock-holder.ts'
 import { isAlive } from './process-alive.ts'
 
 /** A holder touches its lock this often, in milliseconds. */
@@ -24,28 +30,6 @@ const TOUCH_EVERY = 5000
 /** A lock of another host is stale when its time stands still so long, in milliseconds. */
 const STALE_AFTER = 30_000
 const LOOK_EVERY = 1000
-
-/** What a lock says whose text is no holder: half written, or not ours at all. */
-const UNREADABLE = '(unreadable)'
-
-interface Holder {
-  host: string
-  pid: number
-  since: string
-  /** Tells processes of one number apart: the boot and the PID namespace, where the system has them. */
-  space: string
-  /** Tells this lock from any other. */
-  token: string
-}
-
-/**
- * Half a lock: its writer died (its disk was full), or writes it at this moment. Watched like a
- * foreign one. `since` is when it was touched last.
- */
-function nobody(path: string): Holder {
-  const since = new Date(modified(path)).toISOString()
-  return { host: UNREADABLE, pid: 0, since, space: '', token: '' }
-}
 
 /** How a lock is taken that somebody else seems to hold. */
 export interface LockOptions {
@@ -94,15 +78,15 @@ export class FileLock {
     for (;;) {
       if (create(path, own)) return new FileLock(file, own, clock)
       refuseOther(path, file)
-      const holder = read(path)
+      const holder = readHolder(path)
       if (holder === undefined) continue
       // NFS sends a lost request again: what it then finds is the file that it has created.
-      if (isSame(holder, own)) return new FileLock(file, own, clock)
+      if (isSameHolder(holder, own)) return new FileLock(file, own, clock)
       if (isOfThisSystem(holder)) {
         if (isAlive(holder.pid)) throw locked(file, holder)
-      } else if (!takeOver || holder.host === UNREADABLE) {
-        onWatch(describe(holder))
-        if (await moves(path, clock, interrupted)) throw locked(file, read(path) ?? holder)
+      } else if (!takeOver || !isReadable(holder)) {
+        onWatch(describeHolder(holder))
+        if (await moves(path, clock, interrupted)) throw locked(file, readHolder(path) ?? holder)
       }
       remove(path, holder)
     }
@@ -114,8 +98,8 @@ export class FileLock {
     this.#own = own
     this.#stopTouching = clock.every(TOUCH_EVERY, () => this.#touch())
     this.#release = () => {
-      const holder = read(this.path)
-      if (holder !== undefined && isSame(holder, own)) rmSync(this.path, { force: true })
+      const holder = readHolder(this.path)
+      if (holder !== undefined && isSameHolder(holder, own)) rmSync(this.path, { force: true })
     }
     process.once('exit', this.#release)
   }
@@ -127,16 +111,16 @@ export class FileLock {
   }
 
   #touch(): void {
-    const holder = read(this.path)
+    const holder = readHolder(this.path)
     if (holder === undefined) {
       // Somebody has removed it, as the message of a second run says one can.
       if (recreate(this.path, this.#own)) return
-    } else if (isSame(holder, this.#own) || holder.host === UNREADABLE) {
+    } else if (isSameHolder(holder, this.#own) || !isReadable(holder)) {
       touch(this.path)
       return
     }
     this.#stopTouching()
-    this.onLost(lost(this.#file, read(this.path)))
+    this.onLost(lost(this.#file, readHolder(this.path)))
   }
 }
 
@@ -179,29 +163,6 @@ function recreate(path: string, own: Holder): boolean {
   }
 }
 
-/** The holder that a lock names; undefined where the lock has just gone. */
-function read(path: string): Holder | undefined {
-  try {
-    const holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<Holder>
-    if (typeof holder.host !== 'string' || !isProcessNumber(holder.pid)) return nobody(path)
-    return {
-      host: holder.host,
-      pid: holder.pid,
-      since: String(holder.since),
-      space: String(holder.space ?? ''),
-      token: String(holder.token ?? ''),
-    }
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined
-    return nobody(path)
-  }
-}
-
-/** 0 would be our own group of processes. */
-function isProcessNumber(pid: unknown): pid is number {
-  return Number.isSafeInteger(pid) && (pid as number) > 0
-}
-
 /**
  * Removes a stale lock. It is taken aside first: of two runs that found it stale, one gets it, and
  * the other one does not remove the lock that the first has made since.
@@ -210,8 +171,8 @@ function remove(path: string, holder: Holder): void {
   const aside = `${path}.${hostname()}.${process.pid}.stale`
   try {
     renameSync(path, aside)
-    const taken = read(aside)
-    if (taken !== undefined && !isSame(taken, holder)) giveBack(aside, path)
+    const taken = readHolder(aside)
+    if (taken !== undefined && !isSameHolder(taken, holder)) giveBack(aside, path)
     rmSync(aside, { force: true })
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw ioError(error, path, 'remove the stale lock')
@@ -227,27 +188,6 @@ function giveBack(aside: string, path: string): void {
   }
 }
 
-function isSame(a: Holder, b: Holder): boolean {
-  return a.host === b.host && a.pid === b.pid && a.since === b.since && a.token === b.token
-}
-
-/**
- * Whether the holder's process number can be looked up here. A container that is started again may
- * have the host name of the one before, and the numbers of its processes.
- */
-function isOfThisSystem({ host, space }: Holder): boolean {
-  return host === hostname() && (space === '' || space === processSpace())
-}
-
-function processSpace(): string {
-  try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-    return `${boot} ${readlinkSync('/proc/self/ns/pid')}`
-  } catch {
-    return ''
-  }
-}
-
 async function moves(path: string, clock: Clock, interrupted: () => boolean): Promise<boolean> {
   const before = modified(path)
   for (let waited = 0; waited < STALE_AFTER; waited += LOOK_EVERY) {
@@ -256,20 +196,6 @@ async function moves(path: string, clock: Clock, interrupted: () => boolean): Pr
     if (modified(path) !== before) return true
   }
   return false
-}
-
-/** Opened, not only looked up: that makes NFS ask its server instead of its cache. */
-function modified(path: string): number {
-  try {
-    const fd = openSync(path, 'r')
-    try {
-      return fstatSync(fd).mtimeMs
-    } finally {
-      closeSync(fd)
-    }
-  } catch {
-    return 0
-  }
 }
 
 function touch(path: string): void {
@@ -283,21 +209,13 @@ function touch(path: string): void {
 
 function locked(file: string, holder: Holder): ToolError {
   const message =
-    `another run writes this file: ${describe(holder)}; if it is gone for sure, remove ` +
+    `another run writes this file: ${describeHolder(holder)}; if it is gone for sure, remove ` +
     `${file}.lock (fanout-complete --take-lock takes another host's)`
   return new ToolError('locked', message, { place: { file } })
 }
 
 function lost(file: string, holder: Holder | undefined): ToolError {
-  const by = holder === undefined ? 'another run' : describe(holder)
+  const by = holder === undefined ? 'another run' : describeHolder(holder)
   const message = `${by} has taken this file over: what was in flight is given up here`
   return new ToolError('lock-lost', message, { place: { file } })
-}
-
-function describe({ host, pid, since }: Holder): string {
-  if (host === UNREADABLE) {
-    const age = formatDuration(Math.max(0, Date.now() - Date.parse(since)))
-    return `an unknown process (its lock is empty or damaged, touched ${age} ago)`
-  }
-  return `process ${pid} on ${host}, since ${since}`
 }

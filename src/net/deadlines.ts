@@ -1,4 +1,6 @@
 import type { Clock } from '../core/clock.ts'
+import type { Failure } from '../core/failure.ts'
+import { formatDuration } from '../core/quantity.ts'
 
 /** The four budgets of a request, in milliseconds; 0 is none. */
 export interface Budgets {
@@ -138,4 +140,18 @@ export class Deadlines {
       }
     }
   }
+}
+
+const BUDGETS: Record<TimeoutCode, string> = {
+  'connect-timeout': 'connect',
+  'first-token-timeout': 'first token',
+  'idle-timeout': 'idle',
+  timeout: 'total',
+}
+
+/** A request that was given up, as a Failure. @param budget milliseconds that it had */
+export function timeoutFailure(code: TimeoutCode, budget: number): Failure {
+  const seconds = budget % 1000 === 0 ? `${budget / 1000} s` : formatDuration(budget)
+  const detail = `${BUDGETS[code]} ${seconds}`
+  return { code, message: 'Request timed out', detail, retryable: true }
 }

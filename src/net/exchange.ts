@@ -2,62 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type Answer, AnswerCollector, answerFromBody, type Flaw, isFlaw } from '../core/answer.ts'
 import { FAILURES, type Failure, networkFailure } from '../core/failure.ts'
-import { formatDuration } from '../core/quantity.ts'
 import { rawFlaw } from '../core/raw-reply.ts'
 import type { ApiRequest } from '../core/request.ts'
 import { statusFailure } from '../core/status-failure.ts'
 import { BodyDecoder } from './body-decoder.ts'
 import type { Connection } from './connection.ts'
-import type { Deadlines, TimeoutCode, Watched } from './deadlines.ts'
+import { type TimeoutCode, timeoutFailure, type Watched } from './deadlines.ts'
 import { EventStream } from './event-stream.ts'
-
-/** What came of one attempt. */
-export type Outcome = { timing: Timing } & (
-  | { kind: 'answer'; answer: Answer }
-  | { kind: 'raw'; status: number; requestId: string | undefined; body: string }
-  | { kind: 'failure'; failure: Failure }
-)
-
-/** Milliseconds since dispatch. */
-export interface Timing {
-  firstToken: number | undefined
-  total: number
-}
-
-/** What all requests to one server have in common. */
-export interface ExchangeSettings {
-  deadlines: Deadlines
-  /** Flat name, value, name, value. */
-  headers: string[]
-  /** The path of the base URL, without a slash at its end. */
-  basePath: string
-  /** What follows every path, or an empty text. */
-  search: string
-  /** Milliseconds since 1970, for a Retry-After date. */
-  date: () => number
-  /** Bytes of a body at most, after decompression. */
-  maxAnswer: number
-}
-
-/** Told of what one request brings; an object with methods, since closures per request cost more. */
-export interface ExchangeListener {
-  /** The first token of a stream, or of an answer that is whole by now, came so many ms after dispatch. */
-  onFirstToken(ms: number): void
-  /** A read of the stream brought so many pieces of text, about as many tokens. */
-  onPieces(count: number): void
-  /** The stream has stood still for two seconds. */
-  onStall(): void
-  /** The headers of any reply. */
-  onHeaders(headers: IncomingHttpHeaders): void
-}
-
-export interface ExchangeContext {
-  connection: Connection
-  settings: ExchangeSettings
-  listener: ExchangeListener
-  /** Whether the body is handed on as it is (batch lines). */
-  raw: boolean
-}
+import type { ExchangeContext, ExchangeListener, ExchangeSettings } from './exchange-context.ts'
+import type { Outcome, Timing } from './outcome.ts'
 
 const NO_HEADERS: IncomingHttpHeaders = {}
 
@@ -187,15 +140,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   }
 
   expire(code: TimeoutCode, budget: number): void {
-    const words: Record<TimeoutCode, string> = {
-      'connect-timeout': 'connect',
-      'first-token-timeout': 'first token',
-      'idle-timeout': 'idle',
-      timeout: 'total',
-    }
-    const seconds = budget % 1000 === 0 ? `${budget / 1000} s` : formatDuration(budget)
-    const detail = `${words[code]} ${seconds}`
-    this.#fail({ code, message: 'Request timed out', detail, retryable: true })
+    this.#fail(timeoutFailure(code, budget))
     const reason = new Error(code)
     if (this.#controller) this.#controller.abort(reason)
     else this.#connection.abort(reason)

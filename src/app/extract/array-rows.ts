@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import {
   type Filled,
   hasStructure,
@@ -11,19 +10,17 @@ import { ArraySplitter } from '../../core/array-splitter.ts'
 import type { ByteReader } from '../../core/byte-reader.ts'
 import { ElementLooks } from '../../core/element-looks.ts'
 import type { ValueRange } from '../../core/field.ts'
-import { JsonScanner } from '../../core/json-scan.ts'
-import { LineJoiner } from '../../core/line-joiner.ts'
 import { Effort } from '../../core/search-effort.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { type Damage, shiftDamage } from './array-damage.ts'
 import { ArrayReport } from './array-report.ts'
+import { ElementScan } from './element-scan.ts'
 import { ElementWatch } from './element-watch.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 import type { RowHandler } from './row-handler.ts'
 
 /** Damage without an element behind it is given in pieces of this size at least. */
 const LONGEST_DAMAGE = 64 * 1024 * 1024
-const LINE_FEED = 0x0a
 const COMMA = 0x2c
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
@@ -58,8 +55,7 @@ class ArrayRows {
   #watch = new ElementWatch()
   #looks = new ElementLooks()
   #effort = new Effort()
-  #scanner = new JsonScanner()
-  #joiner = new LineJoiner()
+  #scan = new ElementScan()
   #buffer = new GrowingBuffer()
   #at = 0
   #damage: Damage | undefined
@@ -293,22 +289,13 @@ class ArrayRows {
   }
 
   /** Gives the element if it is JSON. */
-  #row({ start, end }: ValueRange): boolean {
+  #row(range: ValueRange): boolean {
+    const { start, end } = range
     const bytes = this.#bytes
-    const isJoined = this.#splitter.hasLineFeeds
-    if (isJoined) this.#joiner.join(bytes, start, end)
-    this.#scanner.use(bytes)
-    // The scanner needs a line feed behind what it reads.
-    const byte = bytes[end]!
-    bytes[end] = LINE_FEED
-    const isRow = isUtf8(bytes.subarray(start, end)) && this.#scanner.scan(start, end)
-    if (isRow) {
-      if (bytes[start] === OPEN_BRACE) this.#looks.add(this.#scanner, bytes, start, end)
-      this.#handler.row(this.#scanner, bytes, { start, end }, this.#report.place(start))
+    return this.#scan.use(bytes, range, this.#splitter.hasLineFeeds, (scanner) => {
+      if (bytes[start] === OPEN_BRACE) this.#looks.add(scanner, bytes, start, end)
+      this.#handler.row(scanner, bytes, range, this.#report.place(start))
       this.#report.counted()
-    }
-    bytes[end] = byte
-    if (isJoined && !isRow) this.#joiner.undo(bytes)
-    return isRow
+    })
   }
 }

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import type { PaceController } from '../../core/pace.ts'
 import { restByHeaders } from '../../core/rate-headers.ts'
-import type { ExchangeListener, Outcome } from '../../net/exchange.ts'
+import type { ExchangeListener } from '../../net/exchange-context.ts'
+import type { Outcome } from '../../net/outcome.ts'
 import type { PooledEndpoint } from './endpoint-pool.ts'
 
 /** Milliseconds that one 429 keeps all other requests from an endpoint at most. */

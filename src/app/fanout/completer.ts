@@ -20,7 +20,7 @@ import {
   requestHash,
   userMessage,
 } from '../../core/request.ts'
-import type { Timing } from '../../net/exchange.ts'
+import type { Timing } from '../../net/outcome.ts'
 import type { Asked, Asker } from './asker.ts'
 
 /** What became of a record. */

@@ -7,7 +7,7 @@ import { type ToolError, usageError } from '../../core/tool-error.ts'
 import { readSecret, readText } from '../../files/secret.ts'
 import { type ConnectionSettings, proxyOf } from '../../net/connection.ts'
 import { type Endpoint, parseEndpoint, serverError } from '../../net/endpoint.ts'
-import type { Outcome } from '../../net/exchange.ts'
+import type { Outcome } from '../../net/outcome.ts'
 import { type QueryReply, query } from '../../net/query.ts'
 import type { FanoutOptions } from './options.ts'
 
