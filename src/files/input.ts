@@ -5,10 +5,8 @@ import { promisify } from 'node:util'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { ioError, ToolError, usageError } from '../core/tool-error.ts'
 import { FdReader, FileReader, KeptReader, PrefixedReader, StreamReader } from './byte-reader.ts'
-import { GZIP } from './gzip-member.ts'
-import { MemberReader } from './member-reader.ts'
+import type { MemberKind } from './member.ts'
 import { retryStale } from './stale.ts'
-import { zstdKind } from './zstd-member.ts'
 
 const openFd = promisify(open)
 const closeFd = promisify(close)
@@ -157,6 +155,7 @@ export function compressionOf(head: Buffer): Compression | undefined {
   return magic === 0xfd2fb528 || magic >>> 4 === 0x184d2a5 ? 'zstd' : undefined
 }
 
+/** Loads what decompresses only where something is compressed. */
 async function decompressor(
   compression: Compression | undefined,
   source: ByteReader,
@@ -165,7 +164,14 @@ async function decompressor(
 ): Promise<ByteReader> {
   if (compression === undefined) return source
   const rereadable = again ? new FileReader(source, again) : new KeptReader(source)
-  return new MemberReader(rereadable, compression === 'gzip' ? GZIP : await zstdKind(), name)
+  const { MemberReader } = await import('./member-reader.ts')
+  return new MemberReader(rereadable, await kindOf(compression), name)
+}
+
+async function kindOf(compression: Compression): Promise<MemberKind> {
+  if (compression === 'gzip') return (await import('./gzip-member.ts')).GZIP
+  const { zstdKind } = await import('./zstd-member.ts')
+  return zstdKind()
 }
 
 /** Gives read errors the file's name. */
