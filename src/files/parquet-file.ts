@@ -11,9 +11,6 @@ import {
 import { readFully } from './parquet-pages.ts'
 import { ParquetStructs, structList } from './parquet-structs.ts'
 
-/** What a Parquet file begins and ends with. */
-export const PARQUET_MAGIC = Buffer.from('PAR1')
-
 /** Rows that are put together at once: their values are in memory, and a page of each column. */
 const BATCH = 256
 

@@ -4,14 +4,15 @@ import { hasBom } from '../../core/file-kind.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { PrefixedReader } from '../../files/byte-reader.ts'
 import type { Input } from '../../files/input.ts'
-import { PARQUET_MAGIC } from '../../files/parquet-file.ts'
 import { blocksForOne } from '../block-memory.ts'
 import { InterruptibleReader, openBlocks } from '../inputs.ts'
-import { arrayRows } from './array-rows.ts'
 import { jsonlRows } from './jsonl-rows.ts'
-import { type ColumnWish, parquetRows } from './parquet-rows.ts'
+import type { ColumnWish } from './parquet-rows.ts'
 import type { ReadProgress } from './read-progress.ts'
 import type { RowHandler } from './row-handler.ts'
+
+/** What a Parquet file begins and ends with. */
+const PARQUET_MAGIC = Buffer.from('PAR1')
 
 /** White space at a file's beginning is looked through as far as this. */
 const HEAD = 4096
@@ -45,9 +46,12 @@ export async function readRows(
     const { name } = input
     options.progress.tells((size) => input.bytesRead() / size)
     if (head.subarray(0, PARQUET_MAGIC.length).equals(PARQUET_MAGIC)) {
+      const { parquetRows } = await import('./parquet-rows.ts')
       await parquetRows(context, parquetPath(operand, input), name, handler, options)
-    } else if (firstContent(head) === 0x5b) await arrayRows(reader, name, handler)
-    else await jsonlRows(reader, name, handler, blocksForOne(input, options.readSize))
+    } else if (firstContent(head) === 0x5b) {
+      const { arrayRows } = await import('./array-rows.ts')
+      await arrayRows(reader, name, handler)
+    } else await jsonlRows(reader, name, handler, blocksForOne(input, options.readSize))
   } finally {
     await input.close()
   }
