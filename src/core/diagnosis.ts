@@ -41,8 +41,11 @@ const REMEMBERED = 1000
 const CUTS = new Set(['closed', 'reset', 'no-finish', 'http-504'])
 /** An answer that waits longer than this (ms) to be written waits for a slow disk or reader. */
 const SLOW_WRITE = 5000
-/** Our own process is busy where it was so for this long (ms, by the wall), its start left out. */
-const BUSY = 0.95
+/**
+ * Our own process is busy where it was so in the mean over this long (ms, by the wall), its start left
+ * out; others that use the machine take the rest of the core now and then.
+ */
+const BUSY = 0.8
 const BUSY_FOR = 8000
 const START = 3000
 /** Descriptors beside those of the requests: files, pipes, the loop, probes. */
@@ -63,6 +66,8 @@ export class Diagnosis {
   #requests = 0
   #limited = 0
   #stale = 0
+  /** Milliseconds since the last verdict, and how many of them were busy. */
+  #loopTime = 0
   #busyTime = 0
   #slowPeriods = 0
   #named = new Set<string>()
@@ -95,11 +100,8 @@ export class Diagnosis {
 
   /** Looks at how the run stands, every ten seconds or so. */
   look(snapshot: Snapshot): Finding[] {
-    const { loopBusy, loopTime, uptime } = snapshot
-    const isBusy = loopBusy > BUSY && uptime - loopTime >= START
-    this.#busyTime = isBusy ? this.#busyTime + loopTime : 0
     this.#slowPeriods = snapshot.outputWait > SLOW_WRITE ? this.#slowPeriods + 1 : 0
-    return [this.#queuedByOthers(snapshot), this.#busy(), this.#slowOutput()]
+    return [this.#queuedByOthers(snapshot), this.#busy(snapshot), this.#slowOutput()]
       .filter((finding) => finding !== undefined)
       .filter(({ code }) => this.#isNew(code))
   }
@@ -165,8 +167,14 @@ export class Diagnosis {
     }
   }
 
-  #busy(): Finding | undefined {
-    if (this.#busyTime < BUSY_FOR) return undefined
+  #busy({ loopBusy, loopTime, uptime }: Snapshot): Finding | undefined {
+    if (uptime - loopTime < START) return undefined
+    this.#loopTime += loopTime
+    this.#busyTime += loopBusy * loopTime
+    if (this.#loopTime < BUSY_FOR) return undefined
+    const share = this.#busyTime / this.#loopTime
+    this.#loopTime = this.#busyTime = 0
+    if (share < BUSY) return undefined
     return {
       code: 'client-busy',
       message:
