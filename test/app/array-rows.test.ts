@@ -64,6 +64,42 @@ test('damage to one element costs none of the others, and is told', async () => 
   )
 })
 
+test('where strings and brackets are sound, nothing inside a broken element is given', async () => {
+  const node: fc.Memo<unknown> = fc.memo((depth) =>
+    fc.record({
+      id: fc.nat(99),
+      p: fc.string(),
+      t: depth === 1 ? fc.constant([]) : fc.array(node(depth - 1), { maxLength: 2 }),
+    }),
+  )
+  const fault = fc.constantFrom('"id":NaN', '"id":,', '"id":1,,', '"id":1 2', '"id":0x1F', 'id:1')
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(node(3), { minLength: 2 }),
+      fc.nat(),
+      fault,
+      async (values, n, how) => {
+        const elements = values.map((value) => JSON.stringify(value))
+        const index = n % elements.length
+        const [first, ...rest] = elements[index]!.split(/(?<="id":\d+)(?=,)/)
+        const bad = [first!.replace(/"id":\d+$/, how), ...rest].join('')
+        const bytes = Buffer.from(`[${elements.with(index, bad).join(',')}]`)
+        const { rows, broken } = await readArray(bytes, WHOLE)
+        const others = elements.filter((_, place) => place !== index)
+        assert.deepEqual(
+          rows.map(({ text }) => text),
+          others,
+        )
+        assert.deepEqual(
+          broken.map(({ row }) => row),
+          [index + 1],
+        )
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
 test('what damage costs does not depend on the size of reads', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -99,6 +135,21 @@ function words({ rows, broken, problems }: Given): string {
 
 describe('one kind of damage each', () => {
   const cases: [string, string, string][] = [
+    [
+      'a word for a value beside an object like a row',
+      '[{"id":1,"p":"a"},{"id":2,"p":NaN,"meta":[1,{"id":9,"p":"in"}]},{"id":3,"p":"c"}]',
+      '1=1 3=3 2:nan',
+    ],
+    [
+      'the same behind it',
+      '[{"id":1,"p":"a"},{"id":2,"meta":{"id":9,"p":"in"},"p":None},{"id":3,"p":"c"}]',
+      '1=1 3=3 2:python-repr',
+    ],
+    [
+      'a comma too many in a row with a list of rows',
+      '[{"id":1,"p":"a","t":[]},{"id":2,"p":"r","t":[{"id":9,"p":"in","t":[]}],},{"id":3,"p":"c","t":[]}]',
+      '1=1 3=3 2:syntax',
+    ],
     ['a lost quote', '[{"id":1,"p":"a"},{"id":2,"p":"b},{"id":3,"p":"c"}]', '1=1 3=3 2:truncated'],
     [
       'a lost quote in the first',

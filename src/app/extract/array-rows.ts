@@ -10,6 +10,7 @@ import { ArraySplitter } from '../../core/array-splitter.ts'
 import type { ByteReader } from '../../core/byte-reader.ts'
 import { ElementLooks } from '../../core/element-looks.ts'
 import type { ValueRange } from '../../core/field.ts'
+import { isSoundInside } from '../../core/loose-grammar.ts'
 import { Effort } from '../../core/search-effort.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { type Damage, shiftDamage } from './array-damage.ts'
@@ -164,8 +165,9 @@ class ArrayRows {
 
   #element(): void {
     const { start, end } = this.#splitter
-    if (!this.#row({ start, end })) this.#lose({ end })
-    else this.#tellLostComma()
+    if (this.#row({ start, end })) this.#tellLostComma()
+    else if (isSoundInside(this.#bytes, start, end)) this.#endsByBrackets({ start, end })
+    else this.#lose({ end })
   }
 
   #tellLostComma(): void {

@@ -1,4 +1,4 @@
-import { JsonGrammar } from '../../core/json-grammar.ts'
+import { LooseGrammar } from '../../core/loose-grammar.ts'
 
 /** An element that goes on for so many bytes is checked before its end is known. */
 const UNIT = 64 * 1024
@@ -20,7 +20,7 @@ export class ElementWatch {
   #swallowed = 0
   #start = -1
   #fed = 0
-  #grammar = new JsonGrammar()
+  #grammar = new LooseGrammar()
 
   /** Another element may begin from `at` on. */
   begin(at: number): void {
@@ -28,7 +28,7 @@ export class ElementWatch {
     this.stop = at + this.#unit(at)
   }
 
-  /** Whether the element from `start`, read up to `at`, can no longer be whole. */
+  /** Whether the brackets of the element from `start`, read up to `at`, can no longer be trusted. */
   isBroken(bytes: Buffer, start: number, at: number): boolean {
     if (at < this.stop) return false
     this.stop = at + Math.max(this.#unit(at), at - start)
@@ -74,7 +74,7 @@ export class ElementWatch {
     if (this.#start !== start) {
       this.#start = start
       this.#fed = start
-      this.#grammar = new JsonGrammar()
+      this.#grammar = new LooseGrammar()
     }
     const offence = this.#grammar.feed(bytes, this.#fed, end)
     this.#fed = end
