@@ -123,15 +123,17 @@ or row, from 1. It is the same on every machine, as are --sample and --shuffle.
 
 Order of choice: rows that cannot be used, --skip-empty, --max-prompt-chars, --sample, --shuffle,
 --skip, --limit, --samples, --shard: N tasks write together what one without --shard writes. A row
-that cannot be used is named by the shard that its bytes hash to. --shuffle reads everything first; with --limit it keeps only so many
-prompts, else at most 32 MiB of them in memory and the rest in files under $TMPDIR.
+that cannot be used is named by the shard that its bytes hash to. --shuffle reads everything first;
+with --limit it keeps only so many prompts, else at most 32 MiB of them in memory and the rest in
+files under $TMPDIR.
 
 A JSON array with damage in it goes on at the next element: a broken element is named with its row
 and the byte where it breaks, and every whole one around it is given. An object behind damage counts
 as an element where it is whole, stands apart by a comma, and has the keys, or the first key, of one
-of the eight elements before, none of which has such an object inside it. Where only
-a word or a comma is wrong, the element ends with its brackets. Two elements without a comma between them are both given, and so is what
-follows in another array; that is told too (missing-comma, multiple-values), and is exit code 1.
+of the eight elements before, none of which has such an object inside it. Where only a word or a
+comma is wrong, the element ends with its brackets. Two elements without a comma between them are
+both given, and so is what follows in another array; that is told too (missing-comma,
+multiple-values), and is exit code 1.
 
 Rows that cannot be used are named on standard error, the first 100 of a kind in a file, and counted
 by reason:
