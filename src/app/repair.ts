@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from 'node:fs'
 import type { Context } from '../cli/command.ts'
-import { FILE_SENTENCES, fileKind } from '../core/file-kind.ts'
+import { FILE_SENTENCES, fileKind, kindIsClear } from '../core/file-kind.ts'
 import { REPAIR_POLICY, Repairer } from '../core/repair.ts'
 import type { RepairCounts } from '../core/repair-counts.ts'
 import { EXIT, ToolError, usageError } from '../core/tool-error.ts'
@@ -60,7 +60,7 @@ export async function repair(
       operands,
       {
         blockSize: options.readSize,
-        headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
+        headComplete: kindIsClear,
         blocksOf: (input) => blocksFor(input, options.readSize),
         outputs,
         whole: options.inPlace !== undefined,
