@@ -1,4 +1,4 @@
-import { fstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { fstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Context } from '../cli/command.ts'
 import type { ByteReader } from '../core/byte-reader.ts'
@@ -180,21 +180,28 @@ function placeable(file: string): Stats | undefined {
   try {
     const own = statSync(file, { throwIfNoEntry: false })
     if (own?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
-    if (own === undefined) statSync(`${dirname(file)}/.`)
+    if (own === undefined) statSync(`${dirname(placeOf(file))}/.`)
     return own
   } catch (error) {
     throw ioError(error, file, 'write')
   }
 }
 
-/** The name of a file that need not be there yet, whatever links lead to its folder. */
+/** Symbolic links that are followed one behind the other, as Linux does. */
+const MOST_LINKS = 40
+
+/** The name of a file that need not be there yet, whatever links lead to it or to its folder. */
 function placeOf(file: string): string {
-  const name = resolve(file)
+  let name = resolve(file)
   try {
-    return join(realpathSync(dirname(name)), basename(name))
+    for (let links = 0; links < MOST_LINKS; links++) {
+      name = join(realpathSync(dirname(name)), basename(name))
+      name = resolve(dirname(name), readlinkSync(name))
+    }
   } catch {
-    return name
+    // It is no link, or leads to no folder.
   }
+  return name
 }
 
 /** `tool f > f` would read what it writes, or has emptied the file already. */

@@ -10,16 +10,21 @@ export function noShape(
   what: 'fields' | 'columns',
 ): ToolError {
   const has = hasText(found, what)
+  const way = found.length > 0 ? '; name the one that holds the prompt with --prompt-field' : ''
   const message =
     looked.length === 1
       ? `no row has the field '${looked[0]}' of --prompt-field: ${has}`
-      : `none of the known shapes: ${has}; name the one that holds the prompt with --prompt-field`
+      : `none of the known shapes: ${has}${way}`
   return new ToolError('no-shape', message, { place: { file } })
 }
 
 /** The error for a file in which no record is one of answers. */
 export function noAnswers(file: string, found: readonly string[]): ToolError {
-  const message = `none of the known shapes: ${hasText(found, 'fields')}; rename the one that holds the turns, as in jq -c '.conversations = .FIELD'`
+  const way =
+    found.length > 0
+      ? "; rename the one that holds the turns, as in jq -c '.conversations = .FIELD'"
+      : ''
+  const message = `none of the known shapes: ${hasText(found, 'fields')}${way}`
   return new ToolError('no-shape', message, { place: { file } })
 }
 

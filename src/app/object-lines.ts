@@ -1,10 +1,11 @@
 import type { Context } from '../cli/command.ts'
 import type { ValueRange } from '../core/field.ts'
+import { FILE_SENTENCES, fileKind } from '../core/file-kind.ts'
 import type { JsonScanner } from '../core/json-scan.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
 import { memberNames } from '../core/prompt-shape.ts'
-import type { Place, ToolError } from '../core/tool-error.ts'
+import { type Place, ToolError } from '../core/tool-error.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { FileShape, UnreadLines } from './file-shape.ts'
 import { contentOf, eachLine, RECORD_POLICY } from './record-lines.ts'
@@ -44,7 +45,10 @@ export class ObjectLines {
     this.#use = use
   }
 
-  /** @param settle called after every block */
+  /**
+   * @param settle called after every block
+   * @throws ToolError where the file as a whole is something else
+   */
   async file(
     name: string,
     blocks: AsyncIterable<LineBlock>,
@@ -55,6 +59,10 @@ export class ObjectLines {
     this.#unread = new UnreadLines()
     if (this.#shape === undefined) this.#unread.release()
     for await (const block of blocks) {
+      const kind = block.offset === 0 ? fileKind(block.bytes, block.end) : undefined
+      if (kind !== undefined && kind !== 'undecided') {
+        throw new ToolError(kind, FILE_SENTENCES[kind], { place: { file: name } })
+      }
       first = eachLine(this.#judge, block, first, (start, clean, line) =>
         this.#line(block, start, clean, { file: name, line }),
       )

@@ -1,6 +1,6 @@
-import { statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import type { Context } from '../cli/command.ts'
-import { FILE_SENTENCES, fileKind } from '../core/file-kind.ts'
+import { FILE_SENTENCES, fileKind, kindIsClear } from '../core/file-kind.ts'
 import { REPAIR_POLICY, Repairer } from '../core/repair.ts'
 import type { RepairCounts } from '../core/repair-counts.ts'
 import { EXIT, ToolError, usageError } from '../core/tool-error.ts'
@@ -45,7 +45,9 @@ export async function repair(
   checkUsage(options, operands)
   const outputs = [options.removed, options.salvaged, options.stats]
   refuseInputs(context, outputs, operandsOrStdin(operands))
-  checkOutputs(context, outputs, options.inPlace === undefined && !options.check && !options.tail)
+  const beside = outputsBeside(options, operands)
+  const toStdout = options.inPlace === undefined && !options.check && !options.tail
+  checkOutputs(context, [...outputs, ...beside], toStdout)
   if (options.tail || (options.inPlace !== undefined && !options.check)) refuseNoFiles(operands)
   if (options.tail) {
     const { repairTails } = await import('./repair-tails.ts')
@@ -58,7 +60,7 @@ export async function repair(
       operands,
       {
         blockSize: options.readSize,
-        headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
+        headComplete: kindIsClear,
         blocksOf: (input) => blocksFor(input, options.readSize),
         outputs,
         whole: options.inPlace !== undefined,
@@ -97,6 +99,51 @@ function checkUsage(options: RepairOptions, operands: string[]): void {
   }
   if (salvaged !== undefined && salvaged === removed) {
     throw usageError('--salvaged and --removed name the same file')
+  }
+}
+
+/**
+ * The names that a repair in place writes to beside each file: that of the old one, and that of the
+ * removed bytes, which must stay.
+ *
+ * @throws ToolError where the name of an old file is that of another input
+ */
+function outputsBeside(
+  { inPlace, check, tail, removed }: RepairOptions,
+  operands: readonly string[],
+): string[] {
+  if (inPlace === undefined || check) return []
+  const suffix = tail ? '' : inPlace
+  const files = new Set(operands.map(realName))
+  const names: string[] = []
+  for (const file of files) {
+    if (file === undefined) continue
+    if (suffix !== '' && files.has(file + suffix)) {
+      const message =
+        'the old file would be kept in the place of another input: take another suffix'
+      throw new ToolError('same-file', message, { place: { file: file + suffix } })
+    }
+    if (suffix !== '') names.push(file + suffix)
+    if (removed === undefined) names.push(`${file}.removed.jsonl`)
+  }
+  return names.filter(canBe)
+}
+
+/** The name behind all links; undefined for what is told where it is read. */
+function realName(file: string): string | undefined {
+  try {
+    return realpathSync(file)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a file can have this name; where not, that matters only when there is something to write. */
+function canBe(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.isDirectory() !== true
+  } catch {
+    return false
   }
 }
 

@@ -53,6 +53,11 @@ export function fileKind(bytes: Buffer, end: number): FileCode | 'undecided' | u
   return 'undecided'
 }
 
+/** Whether so many first lines are enough to tell (`headComplete` of a file's blocks). */
+export function kindIsClear(bytes: Buffer, end: number): boolean {
+  return fileKind(bytes, end) !== 'undecided'
+}
+
 /** Whether a line begins as git writes it around the two sides of a conflict. */
 export function isConflictMarker(bytes: Uint8Array, start: number, end: number): boolean {
   const mark = bytes[start]

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { ioError, ToolError } from '../core/tool-error.ts'
+import { errnoOf, ioError, ToolError } from '../core/tool-error.ts'
 import { ParquetColumn } from './parquet-column.ts'
 import {
   type FileMetaData,
@@ -36,6 +36,7 @@ export class ParquetFile {
   readonly columns: string[]
   #parquet: Parquet
   #file: FileHandle
+  #name: string
   #metadata: FileMetaData
   #tree: SchemaTree
 
@@ -51,24 +52,25 @@ export class ParquetFile {
       throw ioError(error, name, 'read')
     })
     try {
-      return new ParquetFile(parquet, file, await readFooter(parquet, file))
+      return new ParquetFile(parquet, file, name, await readFooter(parquet, file))
     } catch (error) {
       await file.close()
-      if (error instanceof ToolError) throw error
-      throw new ToolError('parquet-damaged', footerProblem(error), {
+      throw new ToolError('parquet-damaged', footerProblem(damageText(error, name)), {
         exitCode: 1,
         place: { file: name },
       })
     }
   }
 
-  private constructor(parquet: Parquet, file: FileHandle, metadata: FileMetaData) {
+  private constructor(parquet: Parquet, file: FileHandle, name: string, metadata: FileMetaData) {
     this.#parquet = parquet
     this.#file = file
+    this.#name = name
     this.#metadata = metadata
     this.#tree = parquet.schemaTree(metadata)
     this.rows = Number(metadata.num_rows)
     this.columns = this.#tree.children.map(({ element }) => element.name)
+    if (this.columns.includes(undefined!)) throw new Error('a column in its footer has no name')
   }
 
   /** Gives the rows in batches, and damage where a row group cannot be read on. */
@@ -78,21 +80,20 @@ export class ParquetFile {
     let firstRow = 0
     for (const group of this.#metadata.row_groups) {
       const end = firstRow + Number(group.num_rows)
-      const columns = names.map((name) => this.#column(group, name))
-      while (firstRow < end) {
-        const count = Math.min(BATCH, end - firstRow)
-        try {
+      try {
+        const columns = names.map((name) => this.#column(group, name))
+        while (firstRow < end) {
+          const count = Math.min(BATCH, end - firstRow)
           const values = await Promise.all(columns.map((column) => column.take(count)))
           yield {
             firstRow,
             count,
             columns: columns.map(({ name }, index) => ({ name, values: values[index]! })),
           }
-        } catch (error) {
-          yield { firstRow, count: end - firstRow, message: (error as Error).message }
-          break
+          firstRow += count
         }
-        firstRow += count
+      } catch (error) {
+        yield { firstRow, count: end - firstRow, message: damageText(error, this.#name) }
       }
       firstRow = end
     }
@@ -146,10 +147,26 @@ async function readFooter(parquet: Parquet, file: FileHandle): Promise<FileMetaD
   return parquet.readMetadata({ byteLength: size, slice }, { geoparquet: false })
 }
 
-function footerProblem(error: unknown): string {
-  const { message } = error as Error
-  const cut = /footer|too short|Offset is outside/.test(message)
-  return cut
+/**
+ * What an error of reading a file says of it. Whatever the decoders stumble over is damage of the file:
+ * they trust what it says, and check little.
+ *
+ * @throws the error where it is the system's, or one of ours
+ */
+export function damageText(error: unknown, name: string): string {
+  if (errnoOf(error) !== undefined) throw ioError(error, name, 'read')
+  if (!(error instanceof Error) || error instanceof ToolError || isOutOfMemory(error)) throw error
+  // Those say what the decoder did, such as 'Cannot read properties of undefined' or 'page header is undefined'.
+  const isTold = error.constructor === Error && !/\bundefined\b|NaN/.test(error.message)
+  return isTold ? error.message : 'its footer or a page is damaged'
+}
+
+function isOutOfMemory({ message }: Error): boolean {
+  return message.includes('allocation failed')
+}
+
+function footerProblem(message: string): string {
+  return /footer !=|too short/.test(message)
     ? 'the Parquet file is cut short: it does not end in a footer; fetch it again'
     : `the Parquet file is damaged: ${message}`
 }

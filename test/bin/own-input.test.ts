@@ -97,6 +97,23 @@ const TWICE: string[][] = [
   ['fanout-complete', ...NOWHERE, 'own.jsonl', '--stats', 'two.jsonl', '--trace', 'two.jsonl'],
 ]
 
+test('two outputs are not one file through a link to where none is yet', async () => {
+  const cwd = newFolder()
+  writeFileSync(join(cwd, 'own.jsonl'), `bad\n${ANSWER}`)
+  symlinkSync('xx.out', join(cwd, 'first'))
+  symlinkSync('first', join(cwd, 'second'))
+  for (const two of [
+    ['--removed', 'xx.out', '--stats', 'first'],
+    ['--removed', 'second', '--stats', 'xx.out'],
+    ['--removed', 'first', '--stats', 'second'],
+  ]) {
+    const { code, stderr } = await run('repair-truncated', [...two, 'own.jsonl'], { cwd })
+    assert.equal(code, 2)
+    assert.match(stderr, /\[same-file\]\n$/)
+    assert.equal(existsSync(join(cwd, 'xx.out')), false)
+  }
+})
+
 describe('two outputs are not the same file', { concurrency: 2 }, () => {
   for (const [name, ...args] of TWICE) {
     for (const before of [undefined, ANSWER]) {

@@ -56,6 +56,45 @@ describe('in place', () => {
     })
   }
 
+  const REMOVED = 'f.jsonl.removed.jsonl'
+  for (const [args, files] of [
+    [['-i.removed.jsonl'], ['f.jsonl']],
+    [['-i.bak', '--removed', 'f.jsonl.bak'], ['f.jsonl']],
+    [['-i.bak', '--salvage', '--salvaged', 'f.jsonl.bak'], ['f.jsonl']],
+    [
+      ['-i.bak', '--stats', 'f.jsonl.bak'],
+      ['link', 'f.jsonl'],
+    ],
+    [['-i', '--stats', REMOVED], ['f.jsonl']],
+    [['-i', '--salvage', '--salvaged', REMOVED], ['f.jsonl']],
+    [['-i', '--tail', '--stats', REMOVED], ['link']],
+    [['-i.bak'], ['f.jsonl', 'f.jsonl.bak']],
+  ] as const) {
+    test(`what is beside the file is no other output: ${args.join(' ')} ${files.join(' ')}`, async () => {
+      const file = fileOf(WHOLE + TORN)
+      const cwd = join(file, '..')
+      symlinkSync('f.jsonl', join(cwd, 'link'))
+      for (const name of [REMOVED, 'f.jsonl.bak']) writeFileSync(join(cwd, name), `old ${name}`)
+      const { code, stderr } = await run('repair-truncated', [...args, ...files], { cwd })
+      assert.equal(code, 2)
+      assert.match(stderr, /\[same-file\]\n$/)
+      assert.equal(read(file), WHOLE + TORN)
+      for (const name of [REMOVED, 'f.jsonl.bak']) {
+        assert.equal(read(join(cwd, name)), `old ${name}`)
+      }
+    })
+  }
+
+  test('a file that is named twice, and by a link, has one old file', async () => {
+    const file = fileOf(WHOLE + TORN)
+    const cwd = join(file, '..')
+    symlinkSync('f.jsonl', join(cwd, 'link'))
+    const files = ['f.jsonl', './f.jsonl', 'link']
+    const { code, stderr } = await run('repair-truncated', ['-i.bak', ...files], { cwd })
+    assert.equal(code, 0, stderr)
+    assert.deepEqual([read(file), read(`${file}.bak`)], [WHOLE, WHOLE + TORN])
+  })
+
   test('a clean file is not touched', async () => {
     const file = fileOf(WHOLE)
     const before = statSync(file)

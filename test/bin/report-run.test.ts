@@ -27,6 +27,7 @@ test('a file of another kind is named once, and the others are reported', async 
       /other: no record of .* in it: it has the fields 'dialog', 'n' \[no-shape\]$/,
     ],
     ['id,text\n', /other: no line is JSON: .*CSV.* \[not-jsonl\]$/],
+    ['[\n{},\n{}]\n', /other: one JSON array .*jq -c .* \[json-array\]$/],
   ] as const) {
     writeFileSync(join(cwd, 'other'), row.repeat(15_000))
     for (const args of [

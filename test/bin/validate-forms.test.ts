@@ -48,7 +48,7 @@ describe('--schema', () => {
       )
       assert.match(said[0]![2], /^\/role: .*"user","assistant"/)
       assert.match(said[1]![2], /^\/n: must be integer/)
-      assert.match(said[2]![2], /required property 'role'/)
+      assert.match(said[2]![2], /^the record: .*required property 'role'/)
     }
   })
 

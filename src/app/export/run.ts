@@ -1,4 +1,5 @@
 import type { Context } from '../../cli/command.ts'
+import { kindIsClear } from '../../core/file-kind.ts'
 import { EXIT } from '../../core/tool-error.ts'
 import { OutputFile } from '../../files/output-file.ts'
 import { blocksForOne } from '../block-memory.ts'
@@ -31,6 +32,7 @@ export async function exportConversations(
   let written = false
   try {
     const input: InputOptions = {
+      headComplete: kindIsClear,
       blocksOf: (file) => blocksForOne(file, options.readSize),
       outputs: [...names, options.stats],
     }

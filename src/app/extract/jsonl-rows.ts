@@ -1,6 +1,6 @@
 import type { ByteReader } from '../../core/byte-reader.ts'
 import type { ValueRange } from '../../core/field.ts'
-import { FILE_SENTENCES, fileKind, isConflictMarker } from '../../core/file-kind.ts'
+import { FILE_SENTENCES, fileKind, isConflictMarker, kindIsClear } from '../../core/file-kind.ts'
 import { LineJudge } from '../../core/line-judge.ts'
 import { problemText } from '../../core/problem-text.ts'
 import { ToolError } from '../../core/tool-error.ts'
@@ -25,7 +25,7 @@ export async function jsonlRows(
   let line = 1
   const blocks = lineBlocks(reader, {
     ...reading,
-    headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
+    headComplete: kindIsClear,
   })
   for await (const block of blocks) {
     const kind = block.offset === 0 ? fileKind(block.bytes, block.end) : undefined

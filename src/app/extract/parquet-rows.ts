@@ -4,7 +4,12 @@ import { JsonBytes } from '../../core/json-bytes.ts'
 import { JsonScanner, PADDING } from '../../core/json-scan.ts'
 import { draftBytes } from '../../core/kernel.ts'
 import { Interrupted } from '../../core/tool-error.ts'
-import { type ParquetBatch, type ParquetDamage, ParquetFile } from '../../files/parquet-file.ts'
+import {
+  damageText,
+  type ParquetBatch,
+  type ParquetDamage,
+  ParquetFile,
+} from '../../files/parquet-file.ts'
 import { noShape } from '../no-shape.ts'
 import type { ReadProgress } from './read-progress.ts'
 import type { RowHandler } from './row-handler.ts'
@@ -62,14 +67,15 @@ class BatchRows {
     this.#handler = handler
   }
 
-  give({ firstRow, count, columns }: ParquetBatch): void {
+  give(batch: ParquetBatch): void {
+    const { firstRow, count } = batch
     const json = this.#json
-    const ends: number[] = []
-    json.length = 0
-    for (let index = 0; index < count; index++) {
-      json.object(columns.map(({ name, values }) => [name, values[index]] as const))
-      ends.push(json.length)
-      json.byte(0x0a)
+    let ends: number[]
+    try {
+      ends = this.#write(batch)
+    } catch (error) {
+      this.lost({ firstRow, count, message: damageText(error, this.#name) })
+      return
     }
     json.reserve(PADDING)
     this.#scanner.use(json.bytes)
@@ -79,6 +85,19 @@ class BatchRows {
       this.#row(start, end, firstRow + index, allUtf8)
       start = end + 1
     }
+  }
+
+  /** Writes the rows; returns where each ends. Values of a damaged file may be of any kind. */
+  #write({ count, columns }: ParquetBatch): number[] {
+    const json = this.#json
+    const ends: number[] = []
+    json.length = 0
+    for (let index = 0; index < count; index++) {
+      json.object(columns.map(({ name, values }) => [name, values[index]] as const))
+      ends.push(json.length)
+      json.byte(0x0a)
+    }
+    return ends
   }
 
   lost({ firstRow, count, message }: ParquetDamage): void {

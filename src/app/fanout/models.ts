@@ -26,11 +26,13 @@ export async function askModels(
   servers: readonly Server[],
   { clock, random, maxOutage, stop, onBusy }: ModelsOptions,
 ): Promise<Models[]> {
-  const began = clock.now()
+  let began: number | undefined
   for (let attempt = 1; ; attempt++) {
     const replies = await Promise.allSettled(servers.map((server) => server.models(clock.date())))
     const busy = replies.map(busyOf).find((reply) => reply !== undefined)
     const lists = replies.map(listOf)
+    // An outage begins with its first sign, however long that took to come.
+    began ??= clock.now()
     const left = maxOutage - (clock.now() - began)
     const reached = lists.some(({ status }) => status === 'fulfilled')
     if (busy === undefined || reached || left <= 0) return lists

@@ -1,6 +1,7 @@
 import type { Context } from '../../cli/command.ts'
 import { SampleReader } from '../../core/answer-sample.ts'
 import type { ValueRange } from '../../core/field.ts'
+import { FILE_SENTENCES, kindIsClear } from '../../core/file-kind.ts'
 import { KeyRule } from '../../core/key.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
@@ -97,7 +98,11 @@ async function readObjects(
     noRunRecords(file, found, what),
   )
   let code: number = EXIT.ok
-  const input: InputOptions = { blocksOf: (file) => blocksForOne(file, readSize), outputs: [html] }
+  const input: InputOptions = {
+    headComplete: kindIsClear,
+    blocksOf: (file) => blocksForOne(file, readSize),
+    outputs: [html],
+  }
   const read = await forEachInput(context, files, input, (file, blocks) =>
     lines.file(file.name, blocks).catch((error: unknown) => {
       // What is no file of a run is damage to a report, which tells of the others.
@@ -110,7 +115,8 @@ async function readObjects(
 }
 
 function isOtherFile(error: unknown): error is ToolError {
-  return error instanceof ToolError && ['no-shape', 'not-jsonl'].includes(error.code)
+  if (!(error instanceof ToolError)) return false
+  return ['no-shape', 'not-jsonl'].includes(error.code) || error.code in FILE_SENTENCES
 }
 
 function parse(bytes: Buffer, { start, end }: ValueRange): unknown {

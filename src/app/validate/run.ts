@@ -1,5 +1,5 @@
 import type { Context } from '../../cli/command.ts'
-import { fileKind } from '../../core/file-kind.ts'
+import { kindIsClear } from '../../core/file-kind.ts'
 import { FdSink } from '../../files/fd-sink.ts'
 import { RemovedFile } from '../../files/removed-file.ts'
 import { checkOutputs, forEachInput, operandsOrStdin, refuseInputs } from '../inputs.ts'
@@ -30,7 +30,7 @@ export async function validate(
       operands,
       {
         blockSize: options.readSize,
-        headComplete: (bytes, end) => fileKind(bytes, end) !== 'undecided',
+        headComplete: kindIsClear,
         outputs: [options.rejects, options.stats],
         blocksOf: (input) => blocksFor(input, options.readSize),
       },

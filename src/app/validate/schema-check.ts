@@ -53,5 +53,5 @@ function sentence({ instancePath, message, params, keyword }: ErrorObject): stri
       : keyword === 'additionalProperties'
         ? ` ('${String(params.additionalProperty)}')`
         : ''
-  return `${instancePath === '' ? '/' : instancePath}: ${message ?? 'does not fit the schema'}${expected}`
+  return `${instancePath === '' ? 'the record' : instancePath}: ${message ?? 'does not fit the schema'}${expected}`
 }
