@@ -2,9 +2,17 @@ const MINUTE = 60_000
 /** So many 429 in a minute are of the number of open requests all the same; and the deepest cut. */
 const PERSISTENT = 4
 const DEEP = 0.15
-/** This many preemptions, and this many for each completion, are more than the noise of lengths. */
+/**
+ * This many preemptions, and this many for each completion in three minutes, cost more than the
+ * slots they come of are worth; in a minute it may be as many because long answers happen to run,
+ * up to this many.
+ */
 const FEWEST = 5
 const MOST_EACH = 0.6
+const MOST_EACH_AT_ONCE = 2
+const MEAN_OVER = 3 * MINUTE
+/** Seconds that a mean may be short of: looks come a second apart, more or less. */
+const NEARLY = 0.9
 
 /** Counts 429 answers: how many requests may stay open. */
 export class Refusals {
@@ -28,7 +36,13 @@ export class Refusals {
   }
 }
 
-/** The preemptions of the last minute, as the server counts them or as streams that stood still. */
+/** Preemptions: how many a minute, and for each completion. */
+interface Preempted {
+  perMinute: number
+  each: number
+}
+
+/** The preemptions of late, as the server counts them or as streams that stood still. */
 export class Preemptions {
   #window: { at: number; total: number; completed: number }[] = []
   #told = false
@@ -36,14 +50,14 @@ export class Preemptions {
   /**
    * Takes the second's counts.
    * @param told the server's counter, once it has told one the only source
-   * @returns preemptions in the last minute and their number for each completion; undefined while few
+   * @returns undefined while there are few
    */
   second(
     now: number,
     told: number | undefined,
     stalls: number,
     completed: number,
-  ): { count: number; each: number } | undefined {
+  ): Preempted | undefined {
     if (told !== undefined && !this.#told) {
       this.#told = true
       this.#window = []
@@ -53,12 +67,22 @@ export class Preemptions {
     this.#window.push({ at: now, total, completed })
     // A counter that falls is that of a server which has started again.
     if (total < (this.#window.at(-2)?.total ?? 0)) this.forget()
-    while (this.#window.length > 0 && now - this.#window[0]!.at > MINUTE) this.#window.shift()
-    const first = this.#window[0]
-    if (first === undefined) return undefined
-    const count = total - first.total
-    const each = count / Math.max(1, completed - first.completed)
-    return count >= FEWEST && each > MOST_EACH ? { count, each } : undefined
+    while (this.#window.length > 0 && now - this.#window[0]!.at > MEAN_OVER) this.#window.shift()
+    const lately = this.#since(now - MINUTE, MOST_EACH_AT_ONCE)
+    if (lately !== undefined || now - (this.#window[0]?.at ?? now) < NEARLY * MEAN_OVER)
+      return lately
+    return this.#since(now - MEAN_OVER, MOST_EACH)
+  }
+
+  /** Those since then, where they are more for each completion. */
+  #since(then: number, most: number): Preempted | undefined {
+    const first = this.#window.find(({ at }) => at >= then)
+    const last = this.#window.at(-1)
+    if (first === undefined || last === undefined) return undefined
+    const count = last.total - first.total
+    const each = count / Math.max(1, last.completed - first.completed)
+    if (count < FEWEST || each <= most) return undefined
+    return { perMinute: (count * MINUTE) / (last.at - first.at), each }
   }
 
   forget(): void {

@@ -26,8 +26,10 @@ const STEP_SECONDS = 20
 /** The part of a growth that may be tried again: where much was lost by it, and where little was. */
 const AFTER_LOSS = 0.15
 const AFTER_DOUBT = 0.3
-/** A KV cache that was too small once is so for a while, and what did harm once may again. */
-const PRESSED_FOR = 1_800_000
+/** So many times the root of what is open may wait at a full KV cache: the noise of lengths. */
+const PRESSED_SLACK = 0.75
+/** A KV cache that was too small once is so for a while, and what did harm once may again (ms). */
+const PRESSED_FOR = 7_200_000
 const GENTLE_FOR = 7_200_000
 
 /**
@@ -145,7 +147,8 @@ export class PaceController {
     if (preempted === undefined || now < this.#deafUntil) return false
     this.#pressedUntil = now + PRESSED_FOR
     const factor = Math.max(0.92, 1 - 0.03 * Math.max(1, preempted.each))
-    this.#cut(this.#habit.bound(open * factor), `${preempted.count} preemptions in a minute`, now)
+    const reason = `${Math.round(preempted.perMinute)} preemptions a minute`
+    this.#cut(this.#habit.bound(open * factor), reason, now)
     this.#ceiling.preempted(this.limit, now)
     this.#steps.careful()
     this.#preemptions.forget()
@@ -157,7 +160,8 @@ export class PaceController {
   #shrink({ now, open }: PaceView): boolean {
     const { leastWaiting, rising, noise } = this.signals
     // A full cache makes requests wait until one of the long answers ends.
-    const slack = Math.max(this.signals.slack, this.#isPressed(now) ? 0.08 * open : 0)
+    const pressed = this.#isPressed(now) ? PRESSED_SLACK * Math.sqrt(open) : 0
+    const slack = Math.max(this.signals.slack, pressed)
     if (leastWaiting <= Math.max(0.5, 2 * (this.#mode === 'ramp' ? noise : slack)) || rising)
       return false
     const limit = this.#habit.bound(open - leastWaiting + slack)

@@ -4,6 +4,7 @@ import { PaceController } from '../../src/core/pace.ts'
 import { FirstTokenFloor } from '../../src/core/pace-floor.ts'
 import type { PaceMetrics, PaceView } from '../../src/core/pace-signals.ts'
 import { runLab } from '../support/pace-lab.ts'
+import { FURTHER } from '../support/pace-lab-further.ts'
 import type { Profile } from '../support/pace-lab-profile.ts'
 import { profileOf } from '../support/pace-lab-profiles.ts'
 import { figuresOf, secondsTo95, secondsToLimit } from '../support/pace-lab-report.ts'
@@ -67,6 +68,17 @@ describe('in the laboratory, against the best fixed concurrency', () => {
       })
     }
   }
+
+  test('a cache of few long answers: the limit does not follow their noise', () => {
+    const profile = FURTHER.find(({ name }) => name === 'rtx4090-7b')!
+    const options = { profile, requests: 6000, seed: 2 }
+    const fixed = figuresOf(runLab({ ...options, pace: { fixed: 32 } }))
+    for (const metrics of [true, false]) {
+      const figures = figuresOf(runLab({ ...options, pace: { metrics } }))
+      atLeast('steady throughput', figures.steady / fixed.steady, 0.97)
+      assert.ok(figures.swing < 0.2, `the limit swings by ${figures.swing}`)
+    }
+  })
 
   test('from any start', () => {
     const profile = profileOf('knee 64')
@@ -205,15 +217,31 @@ describe('single rules', () => {
     assert.equal(pace.limit, 100)
   })
 
-  test('many preemptions cut, few do not', () => {
+  test('many preemptions in a minute cut, few do not', () => {
     for (const [preemptions, limit] of [
       [5, 100],
-      [40, 96],
+      [60, 100],
+      [70, 93],
     ] as const) {
       const pace = controllerAt(100, 100)
       seconds(pace, 1, 20, { open: 100, metrics: metrics({ preemptions: 0 }) })
       for (let i = 0; i < 30; i++) pace.completed(10_000)
       pace.second(view({ now: 21_000, open: 100, metrics: metrics({ preemptions }) }))
+      assert.equal(pace.limit, limit)
+    }
+  })
+
+  test('preemptions go on for three minutes: a smaller number cuts', () => {
+    for (const [each, limit] of [
+      [0.5, 100],
+      [0.7, 97],
+    ] as const) {
+      const pace = controllerAt(100, 100)
+      for (let second = 1; second <= 170; second++) {
+        pace.completed(100_000)
+        const told = { preemptions: Math.round(each * second), kvUse: 0.85 + 0.01 * (second % 2) }
+        seconds(pace, second, second, { open: 100, metrics: metrics(told) })
+      }
       assert.equal(pace.limit, limit)
     }
   })
