@@ -28,7 +28,11 @@ function hashOfShort(bytes: Uint8Array, start: number, end: number): number {
     hash = mixed(hash ^ view.getInt32(at, true))
     other = mixed(other ^ view.getInt32(at + 4, true))
   }
-  for (; at < end; at++) hash = mixed(hash ^ bytes[at]!)
+  if (at < end && end - start >= 8) {
+    // What is left lies in the last eight bytes.
+    hash = mixed(hash ^ view.getInt32(end - 8, true))
+    other = mixed(other ^ view.getInt32(end - 4, true))
+  } else for (; at < end; at++) hash = mixed(hash ^ bytes[at]!)
   return mixed(hash ^ mixed(other))
 }
 

@@ -36,10 +36,13 @@ export function murmur128(
     h4 ^= mix4(view.getInt32(at + 12, true))
     h4 = (Math.imul(rotl(h4, 13) + h1, 5) + 0x32ac3b17) | 0
   }
-  h1 ^= mix1(partialWord(bytes, blocksEnd, end))
-  h2 ^= mix2(partialWord(bytes, blocksEnd + 4, end))
-  h3 ^= mix3(partialWord(bytes, blocksEnd + 8, end))
-  h4 ^= mix4(partialWord(bytes, blocksEnd + 12, end))
+  // The mix of nothing is nothing.
+  if (blocksEnd < end) {
+    h1 ^= mix1(partialWord(view, blocksEnd, end))
+    if (end - blocksEnd > 4) h2 ^= mix2(partialWord(view, blocksEnd + 4, end))
+    if (end - blocksEnd > 8) h3 ^= mix3(partialWord(view, blocksEnd + 8, end))
+    if (end - blocksEnd > 12) h4 ^= mix4(partialWord(view, blocksEnd + 12, end))
+  }
 
   h1 ^= length
   h2 ^= length
@@ -86,9 +89,14 @@ function rotl(x: number, by: number): number {
   return (x << by) | (x >>> (32 - by))
 }
 
-/** The bytes from `at` that lie before `end`, at most four, as a little-endian word. */
-function partialWord(bytes: Uint8Array, at: number, end: number): number {
+/** The bytes from `at` that lie before `end`, one to four, as a little-endian word. */
+function partialWord(view: DataView, at: number, end: number): number {
+  const bits = 8 * (end - at)
+  if (at + 4 <= view.byteLength) {
+    const word = view.getInt32(at, true)
+    return bits >= 32 ? word : word & ((1 << bits) - 1)
+  }
   let word = 0
-  for (let i = Math.min(end, at + 4) - 1; i >= at; i--) word = (word << 8) | bytes[i]!
+  for (let i = end - 1; i >= at; i--) word = (word << 8) | view.getUint8(i)
   return word
 }

@@ -44,7 +44,7 @@ export class JsonScanner {
   members = new Int32Array(64 * MEMBER_STRIDE)
   /** Top-level members of the last value, 0 unless it was an object. */
   memberCount = 0
-  /** The last value may repeat a key or hold a lone surrogate: take a second look. */
+  /** The last value may repeat a key, or has one with an escape, or holds a lone surrogate. */
   suspect = false
   /** The deepest nesting of the last value; a scalar has 0. */
   depth = 0
@@ -63,6 +63,12 @@ export class JsonScanner {
   #keyHashes = new Int32Array(64 * KEYS_COMPARED)
   #keys = 0
   #keyEnd = 0
+  readonly #comparesKeys: boolean
+
+  /** @param comparesKeys whether a key given twice makes a value suspect: a tenth of the time */
+  constructor(comparesKeys = true) {
+    this.#comparesKeys = comparesKeys
+  }
 
   /**
    * Sets the buffer that `scan` and `value` read.
@@ -192,6 +198,7 @@ export class JsonScanner {
   #key(at: number, depth: number): number {
     const bytes = this.#bytes
     if (bytes[at] !== QUOTE) return -1
+    if (!this.#comparesKeys) return this.#plainKey(at + 1)
     const view = this.#view
     let hash = 0
     let end = at + 1
@@ -219,6 +226,29 @@ export class JsonScanner {
       break
     }
     this.#remember(hash, depth)
+    this.#keyEnd = end
+    let byte = bytes[end]!
+    while (byte <= 0x20 && isBlank(byte)) byte = bytes[++end]!
+    return byte === COLON ? end + 1 : -1
+  }
+
+  /** The same from behind the opening quote on, where keys are not compared. */
+  #plainKey(at: number): number {
+    const bytes = this.#bytes
+    const view = this.#view
+    let end = at
+    let stops = stopsIn(view.getInt32(end, true))
+    while (stops === 0) {
+      end += 4
+      stops = stopsIn(view.getInt32(end, true))
+    }
+    end += (24 - Math.clz32(stops & -stops)) >> 3
+    if (bytes[end] === QUOTE) end++
+    else {
+      this.suspect = true
+      end = this.#string(end)
+      if (end < 0) return -1
+    }
     this.#keyEnd = end
     let byte = bytes[end]!
     while (byte <= 0x20 && isBlank(byte)) byte = bytes[++end]!

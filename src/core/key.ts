@@ -16,8 +16,11 @@ export const KEY_FIELDS = [
 ] as const
 
 const DEFAULT_FIELDS = KEY_FIELDS.map((name) => Buffer.from(name))
-/** The lengths of their names as bits. Shifts count by 32, so a longer key may look like one. */
-const DEFAULT_LENGTHS = KEY_FIELDS.reduce((bits, name) => bits | (1 << name.length), 0)
+const ANY_FIELD = [...KEY_FIELDS.keys()]
+/** Which of them have a name of so many bytes, modulo 32. */
+const FIELDS_OF_LENGTH = Array.from({ length: 32 }, (_, length) =>
+  ANY_FIELD.filter((field) => KEY_FIELDS[field]!.length === length),
+)
 const ID = Buffer.from('id')
 const INPUT = Buffer.from('input')
 const REQUEST_HASH = Buffer.from('request_hash')
@@ -97,8 +100,9 @@ function findDefault(scanner: JsonScanner, bytes: Buffer): ValueRange | undefine
     const start = members[at]!
     const end = members[at + 1]!
     // A key with an escape may be shorter than it looks.
-    if (!suspect && ((DEFAULT_LENGTHS >>> (end - start - 2)) & 1) === 0) continue
-    for (let field = 0; field < DEFAULT_FIELDS.length; field++) {
+    const fields = suspect ? ANY_FIELD : FIELDS_OF_LENGTH[(end - start - 2) & 31]!
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i]!
       if (!isNamed(bytes, start, end, DEFAULT_FIELDS[field]!, suspect)) continue
       const isFirst = ((met >>> field) & 1) === 0
       met |= 1 << field

@@ -22,7 +22,7 @@ const NONE: readonly LineProblem[] = []
  */
 export class LineJudge {
   /** Holds the top-level members of the last line that was one value. */
-  readonly scanner = new JsonScanner()
+  readonly scanner: JsonScanner
   /** Where the last judged line ends, its line feed excluded. */
   end = 0
   /** Whether the last judged line has a line feed. */
@@ -40,6 +40,7 @@ export class LineJudge {
   constructor(policy: LinePolicy) {
     this.#policy = policy
     this.#lenient = policy.allow.has('duplicate-key') && policy.allow.has('lone-surrogate')
+    this.scanner = new JsonScanner(!policy.allow.has('duplicate-key'))
   }
 
   /**

@@ -138,18 +138,20 @@ test('members are where JSON.parse finds them', () => {
       const gap = ' '.repeat(shift)
       const inside = members.map(([k, v]) => `${gap}${JSON.stringify(k)}${gap}:${gap}${v}`)
       const bytes = padded(Buffer.from(`${gap}{${inside.join(',')}}`))
-      const scanner = new JsonScanner()
-      scanner.use(bytes)
-      assert.equal(scanner.value(0), bytes.length - 9)
-      assert.equal(scanner.memberCount, members.length)
-      members.forEach(([k, v], index) => {
-        const [keyStart, keyEnd, start, end] = scanner.members.subarray(
-          index * MEMBER_STRIDE,
-          (index + 1) * MEMBER_STRIDE,
-        )
-        assert.equal(bytes.toString('utf8', keyStart, keyEnd), JSON.stringify(k))
-        assert.equal(bytes.toString('utf8', start, end), v)
-      })
+      for (const comparesKeys of [true, false]) {
+        const scanner = new JsonScanner(comparesKeys)
+        scanner.use(bytes)
+        assert.equal(scanner.value(0), bytes.length - 9)
+        assert.equal(scanner.memberCount, members.length)
+        members.forEach(([k, v], index) => {
+          const [keyStart, keyEnd, start, end] = scanner.members.subarray(
+            index * MEMBER_STRIDE,
+            (index + 1) * MEMBER_STRIDE,
+          )
+          assert.equal(bytes.toString('utf8', keyStart, keyEnd), JSON.stringify(k))
+          assert.equal(bytes.toString('utf8', start, end), v)
+        })
+      }
     }),
     { numRuns: RUNS / 10 },
   )

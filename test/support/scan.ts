@@ -26,7 +26,11 @@ export function fastAccepts(bytes: Uint8Array, filler?: number): boolean {
   const scanner = new JsonScanner()
   scanner.use(line)
   const accepts = scanner.scan(0, bytes.length)
-  const { suspect } = scanner
+  const { suspect, memberCount } = scanner
+  const plain = new JsonScanner(false)
+  plain.use(line)
+  assert.equal(plain.scan(0, bytes.length), accepts, 'a scanner that compares no keys agrees')
+  if (accepts) assert.equal(plain.memberCount, memberCount)
   if (line.length <= KERNEL_SIZE) {
     kernel.set(line)
     scanner.use(kernel)
