@@ -105,16 +105,15 @@ export class DownwardProbe {
     if (this.#drainedAt === undefined) {
       if (open > this.#limit) return undefined
       this.#drainedAt = now
-      this.#signals.lately = { count: 0, sum: 0 }
+      this.#signals.lately = []
       return undefined
     }
     const { known } = delivered
     const due = this.#doubt || now >= this.#nextLong!
     const long = known && due
     const quiet = (now - this.#drainedAt) / SECOND
-    if (quiet < KEPT_SHORT || (lately.count < FEW && quiet < KEPT)) return undefined
-    const shared =
-      !this.#doubt && lately.sum / lately.count > SHARED_WAIT + SHARED_FLOORS * floor.value
+    if (quiet < KEPT_SHORT || (lately.length < FEW && quiet < KEPT)) return undefined
+    const shared = !this.#doubt && medianOf(lately) > SHARED_WAIT + SHARED_FLOORS * floor.value
     if (!shared && long && quiet < KEPT) return undefined
     this.#before = undefined
     const now30 = delivered.over(MEASURED)
@@ -125,4 +124,9 @@ export class DownwardProbe {
     const kept = shared || (long && now30 >= AS_GOOD * rate)
     return { kept, better, shared, limit: this.#limit, before: limit }
   }
+}
+
+/** One first token of many may take long for reasons of its own. */
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }

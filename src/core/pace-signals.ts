@@ -14,6 +14,8 @@ const FORESIGHT = 20
 /** Seconds after which metrics are not believed that tell of no queue, and a cache that stands still. */
 const PATIENCE = 30
 const STANDSTILL = 10
+/** First tokens that are noted at most. */
+const MOST_NOTED = 1000
 /** Requests may wait this long (s) in the server's queue, so that its slots stay full. */
 const WAIT = 2
 
@@ -63,8 +65,8 @@ export class PaceSignals {
   medianWaiting = 0
   /** The number of running requests grows: a queue may be a burst of prefills. */
   rising = false
-  /** First tokens since somebody began to count them, and the milliseconds that they took. */
-  lately = { count: 0, sum: 0 }
+  /** Milliseconds that the first tokens took since somebody began to note them. */
+  lately: number[] = []
   /** Milliseconds a request takes in the mean. */
   meanLatency = 30_000
   /** First tokens a second, over a minute. */
@@ -89,8 +91,7 @@ export class PaceSignals {
 
   firstToken(ms: number): void {
     this.#firstTokens++
-    this.lately.count++
-    this.lately.sum += ms
+    if (this.lately.length < MOST_NOTED) this.lately.push(ms)
     this.floor.add(ms)
   }
 

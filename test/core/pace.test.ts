@@ -80,6 +80,14 @@ describe('in the laboratory, against the best fixed concurrency', () => {
     }
   })
 
+  test('first tokens that waver are no queue of another client', () => {
+    const profile = FURTHER.find(({ name }) => name === 'jitter')!
+    for (const metrics of [true, false]) {
+      const { swing } = figuresOf(runLab({ profile, requests: 10_000, pace: { metrics } }))
+      assert.ok(swing < 0.2, `the limit swings by ${swing}`)
+    }
+  })
+
   test('from any start', () => {
     const profile = profileOf('knee 64')
     const fixed = figuresOf(runLab({ profile, requests: REQUESTS, pace: { fixed: 64 } }))
