@@ -70,9 +70,15 @@ export class DownwardProbe {
     return this.#before !== undefined
   }
 
-  /** Gives up: something else has moved the limit. */
-  cancel(): void {
+  /**
+   * Gives up: something else moves the limit, or rates tell nothing.
+   *
+   * @returns the limit before the look
+   */
+  cancel(): number | undefined {
+    const before = this.#before?.limit
     this.#before = undefined
+    return before
   }
 
   /** Whether it is time to look; to be asked in steady state. */

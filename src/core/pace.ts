@@ -1,4 +1,5 @@
 import { Ceiling } from './pace-ceiling.ts'
+import { HeldBack } from './pace-held.ts'
 import { DownwardProbe } from './pace-probe.ts'
 import { PaceSignals, type PaceView } from './pace-signals.ts'
 import { GrowthSteps } from './pace-steps.ts'
@@ -56,6 +57,7 @@ export class PaceController {
   #still = 0
   #trial = new GrowthTrial(this.signals.delivered)
   #probe = new DownwardProbe(this.signals)
+  #held = new HeldBack()
   #refusals = new Refusals()
   #preemptions = new Preemptions()
   #habit = new Habit()
@@ -102,14 +104,16 @@ export class PaceController {
     if (view.exhausted || view.metrics === 'stale') return
     // Cuts are made from what is open: while more is open than allowed, one is not done yet.
     const draining = open > this.limit
+    const isHeld = this.#held.second(open, this.limit, now)
     if (draining) this.signals.forgetWaiting()
     this.#habit.second(this.limit, this.#isPressed(now))
     // Nor is a rate measured then, or while the prefills of a growth take their time.
     if (draining || this.signals.waiting > this.signals.noise) this.#trial.changed(now)
     if (this.#afterTrouble(view) || this.#shrink(view) || now < this.#deafUntil) return
-    if (this.#probe.active) this.#look(view)
-    else if (draining || open < this.limit - 1) return
-    else if (this.#mode === 'ramp') this.#ramp(view)
+    if (this.#probe.active) return isHeld ? this.#giveUpLooking(now) : this.#look(view)
+    if (draining || open < this.limit - 1) return
+    if (this.#mode === 'ramp') this.#ramp(view)
+    else if (isHeld) return
     else if (this.#mayLook(now)) {
       this.#set(this.#probe.begin(this.limit), 'a look whether fewer do as well', now)
     } else this.#grow(view)
@@ -264,6 +268,11 @@ export class PaceController {
       doubted,
     )
     if (doubted) this.#steps.gentle(now + GENTLE_FOR)
+  }
+
+  #giveUpLooking(now: number): void {
+    this.#doubted = false
+    this.#set(this.#probe.cancel() ?? this.limit, 'requests are held back', now)
   }
 
   /** Whether the KV cache, and not the slots, is what limits the server. */

@@ -88,6 +88,17 @@ describe('in the laboratory, against the best fixed concurrency', () => {
     }
   })
 
+  test('a limit of requests a minute is none of open ones: nothing is looked for while it holds', () => {
+    for (const name of ['40 a minute, headers', '40 a minute, Retry-After']) {
+      const profile = FURTHER.find((one) => one.name === name)!
+      const options = { profile, requests: 3000, seed: 3 }
+      const fixed = figuresOf(runLab({ ...options, pace: { fixed: 64 } }))
+      const figures = figuresOf(runLab({ ...options, pace: { metrics: true } }))
+      atLeast('steady throughput', figures.steady / fixed.steady, 0.97)
+      assert.ok(figures.swing < 0.1, `the limit swings by ${figures.swing}`)
+    }
+  })
+
   test('from any start', () => {
     const profile = profileOf('knee 64')
     const fixed = figuresOf(runLab({ profile, requests: REQUESTS, pace: { fixed: 64 } }))
