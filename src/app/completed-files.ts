@@ -43,6 +43,8 @@ export interface CompletedOptions {
   rule: KeyRule
   /** Shortcomings that make an answer count as none. */
   redo: ReadonlySet<string>
+  /** Told how many lines a large file has by its size, before the first answer. */
+  onExpected?: (lines: number) => void
   /** Gets the fingerprint of every answer's key, four words from `from` on. */
   onAnswer?: (words: Int32Array, from: number) => void
   /** Gets every answer with its line, for which a second thread cannot help. */
@@ -138,6 +140,10 @@ class CompletedReader {
     let line = 1
     try {
       for await (const { block, result } of this.#looked(input)) {
+        if (line === 1 && result !== undefined) {
+          const lines = result.length / ANSWER_COLUMNS
+          this.#options.onExpected?.(lines * (input.stats.size / block.end))
+        }
         line =
           result === undefined ? this.#block(file, block, line) : this.#answers(file, result, line)
       }

@@ -50,6 +50,7 @@ export async function dedupe(
   const { counts: completed, exitCode } = await readCompleted(context, options.completed, {
     rule,
     redo: new Set(options.redo),
+    onExpected: (lines) => index.expect(lines),
     onAnswer: (words, from) => {
       if (isInShard(shard, words, from)) index.complete(words, from)
     },
@@ -66,7 +67,7 @@ export async function dedupe(
         blockSize: options.readSize,
         blocksOf: (input) => blocksFor(input, options.readSize),
       },
-      (input, blocks) => filter.file(input.name, blocks, usesThread(input)),
+      (input, blocks) => filter.file(input, blocks, usesThread(input)),
     )
     worst = Math.max(worst, met, filter.verdict())
   } finally {
@@ -113,13 +114,20 @@ class DedupeFilter {
     this.#out = new FdSink(context.stdout.fd, '<stdout>')
   }
 
-  async file(name: string, blocks: AsyncIterable<LineBlock>, withThread: boolean): Promise<void> {
+  async file(
+    { name, stats }: Input,
+    blocks: AsyncIterable<LineBlock>,
+    withThread: boolean,
+  ): Promise<void> {
     const { field } = this.#rule
     const looked = withThread
       ? lookedOver(blocks, { kind: 'keys', policy: RECORD_POLICY, key: field?.name })
       : notLookedOver(blocks)
     let line = 1
     for await (const { block, result } of looked) {
+      if (line === 1 && result !== undefined) {
+        this.#index.expect((result.length / KEY_COLUMNS) * (stats.size / block.end))
+      }
       line =
         result === undefined
           ? this.#block(name, block, line)

@@ -70,6 +70,7 @@ export async function* lookedOver<Kind extends LookOrder['kind']>(
   let failure: { error: unknown } | undefined
   try {
     for await (const block of noting(blocks, (error) => (failure = { error }))) {
+      thread.collect()
       const isGiven = thread.isReady && thread.given < MOST_GIVEN
       ahead.push({ block, look: isGiven ? thread.look(block) : done(look(block.bytes, block.end)) })
       while (ahead.length === MOST_AHEAD || ahead[0]?.look.isDone) {

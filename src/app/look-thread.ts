@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import type { LookOrder } from '../core/block-look.ts'
 import { kernelMemory } from '../core/kernel.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
@@ -40,6 +40,8 @@ export class LookThread<Result> {
   /** It has started, and can be given blocks. */
   isReady = false
   #worker: Worker
+  /** This side of the channel between the threads. */
+  #port: MessagePort
   #open: OpenLook<Result>[] = []
   /** Numbers for the memories of blocks, which are sent once: that takes as long as 50 kB. */
   #ids = new WeakMap<ArrayBufferLike, number>()
@@ -52,7 +54,8 @@ export class LookThread<Result> {
     const thread = (LookThread.#resting ?? new LookThread()) as LookThread<Result>
     LookThread.#resting = undefined
     thread.#worker.ref()
-    thread.#worker.postMessage({ order } satisfies OrderMessage)
+    thread.#port.ref()
+    thread.#port.postMessage({ order } satisfies OrderMessage)
     return thread
   }
 
@@ -60,11 +63,10 @@ export class LookThread<Result> {
     // This file is compiled to .js, or run as it is.
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     const file = new URL(`./look-worker${extension}`, import.meta.url)
-    this.#worker = new Worker(file)
-    this.#worker.once('message', () => {
-      this.isReady = true
-      this.#worker.on('message', (result: Result) => this.#done(result))
-    })
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    this.#worker = new Worker(file, { workerData: port2, transferList: [port2] })
+    this.#port.on('message', (message: Result | 'ready') => this.#take(message))
     this.#worker.on('error', (error) => this.#failed(error))
   }
 
@@ -76,22 +78,34 @@ export class LookThread<Result> {
   look({ bytes, end }: LineBlock): PendingLook<Result> {
     const look = new OpenLook<Result>()
     this.#open.push(look)
-    this.#worker.postMessage(this.#message(bytes, end))
+    this.#port.postMessage(this.#message(bytes, end))
     return look
+  }
+
+  /** Takes the looks that are done, of which nothing is heard before this thread has nothing to do. */
+  collect(): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port) as { message: Result | 'ready' } | undefined
+      if (received === undefined) return
+      this.#take(received.message)
+    }
   }
 
   /** Ends with an order; a thread that is still busy with it ends too. */
   async rest(): Promise<void> {
     if (!this.isReady || this.given > 0) {
+      this.#port.close()
       await this.#worker.terminate()
       return
     }
     this.#worker.unref()
+    this.#port.unref()
     LookThread.#resting = this as unknown as LookThread<unknown>
   }
 
-  #done(result: Result): void {
-    this.#open.shift()!.resolve(result)
+  #take(message: Result | 'ready'): void {
+    if (message === 'ready') this.isReady = true
+    else this.#open.shift()!.resolve(message)
   }
 
   #failed(error: Error): void {

@@ -1,5 +1,5 @@
 /** The second thread of the binaries that look over whole files: takes block after block. */
-import { parentPort } from 'node:worker_threads'
+import { type MessagePort, workerData } from 'node:worker_threads'
 import { type Look, type LookOrder, lookFor } from '../core/block-look.ts'
 import { attach, type KernelMemory } from '../core/kernel.ts'
 
@@ -19,10 +19,11 @@ export interface OrderMessage {
   order: LookOrder
 }
 
+const port = workerData as MessagePort
 const known = new Map<number, Buffer>()
 let look: Look<unknown>
 
-parentPort?.on('message', (message: OrderMessage | BlockMessage) => {
+port.on('message', (message: OrderMessage | BlockMessage) => {
   if ('order' in message) look = lookFor(message.order)
   else lookAt(message)
 })
@@ -35,7 +36,7 @@ function lookAt({ id, end, memory, forget }: BlockMessage): void {
   const bytes = known.get(id)!
   const result = look(bytes, end)
   const moved = ArrayBuffer.isView(result) ? [result.buffer as ArrayBuffer] : []
-  parentPort?.postMessage(result, moved)
+  port.postMessage(result, moved)
 }
 
-parentPort?.postMessage('ready')
+port.postMessage('ready')

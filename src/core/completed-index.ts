@@ -26,6 +26,11 @@ export class CompletedIndex {
     return this.#table.size
   }
 
+  /** Makes room for so many keys more. */
+  expect(more: number): void {
+    this.#table.expect(more)
+  }
+
   /** Notes an answer for a key. */
   complete(fingerprint: Int32Array, from = 0): void {
     const table = this.#table

@@ -6,6 +6,8 @@ const FULL = 0.75
 /** Small segments double, for speed; large ones grow by half, for memory. */
 const GROWTH = 1.5
 const LARGE = 64 * 1024
+/** Room is made for so many at once at most: 90 MB with a value each. */
+const MOST_EXPECTED = 4_000_000
 const WORD_RANGE = 2 ** 32
 
 /**
@@ -66,6 +68,19 @@ export class FingerprintTable {
   }
 
   /**
+   * Makes room for so many fingerprints more, as far as that is no waste if they do not come: growing
+   * from small costs as much as half of what is put in.
+   */
+  expect(more: number): void {
+    const each = (this.size + Math.min(more, MOST_EXPECTED)) / SEGMENTS
+    // Fingerprints fall into segments as chance has it: by Poisson.
+    const wanted = Math.ceil((each + 3 * Math.sqrt(each)) / FULL)
+    for (let segment = 0; segment < SEGMENTS; segment++) {
+      if (this.#segments[segment]!.length < wanted * this.#stride) this.#resize(segment, wanted)
+    }
+  }
+
+  /**
    * Reads where the fingerprints of several rows stand, so that the finds that follow do not wait for
    * the memory one by one: of millions of keys each lies in another line of it.
    */
@@ -103,10 +118,14 @@ export class FingerprintTable {
   }
 
   #grow(segment: number): void {
+    const { length } = this.#segments[segment]!
+    const growth = length < LARGE ? 2 : GROWTH
+    this.#resize(segment, Math.ceil((length / this.#stride) * growth))
+  }
+
+  #resize(segment: number, capacity: number): void {
     const stride = this.#stride
     const old = this.#segments[segment]!
-    const growth = old.length < LARGE ? 2 : GROWTH
-    const capacity = Math.ceil((old.length / stride) * growth)
     const array = new Int32Array(capacity * stride)
     this.#segments[segment] = array
     this.#densities[segment] = capacity / WORD_RANGE

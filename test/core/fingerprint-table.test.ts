@@ -24,6 +24,24 @@ test('holds what was put into it and nothing else, through many growths', () => 
   }
 })
 
+test('room for what is expected, whether it comes or not', () => {
+  const table = new FingerprintTable(1)
+  for (let i = 0; i < 30_000; i++) {
+    if (i === 100) table.expect(5000)
+    if (i === 20_000) table.expect(Number.MAX_SAFE_INTEGER)
+    assert.equal(table.find(of(`k${i}`)), false)
+    table.insert(of(`k${i}`))
+    table.array[table.at] = i
+  }
+  assert.equal(table.size, 30_000)
+  for (let i = 0; i < 30_000; i++) {
+    assert.ok(table.find(of(`k${i}`)))
+    assert.equal(table.array[table.at], i)
+  }
+  // Not more than 90 MB for what does not come.
+  assert.ok(table.array.byteLength * 256 < 100e6, `${table.array.byteLength}`)
+})
+
 test('words of zero and fingerprints that meet in one place', () => {
   const table = new FingerprintTable(1)
   const words = [0, 1, -1]
