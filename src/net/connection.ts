@@ -31,11 +31,10 @@ const TCP_KEEP_ALIVE_DELAY = 30_000
 export class Connection {
   /** A reply has come over it: it may have been closed since, while it was idle. */
   used = false
-  /** Told when a reply that was taken before its end has ended, or was given up. */
-  onTrailEnd: () => void = () => {}
   #settings: ConnectionSettings
   #client: Dispatcher | undefined
   #trail: object | undefined
+  #onTrailEnd: (() => void) | undefined
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
@@ -53,6 +52,11 @@ export class Connection {
     return this.#trail !== undefined
   }
 
+  /** Calls back once, when the reply that trails now has ended or was given up. */
+  afterTrail(call: () => void): void {
+    this.#onTrailEnd = call
+  }
+
   /** @param reply its answer is whole, but it has not ended */
   trail(reply: object): void {
     this.#trail = reply
@@ -62,7 +66,9 @@ export class Connection {
   trailEnded(reply: object): void {
     if (this.#trail !== reply) return
     this.#trail = undefined
-    this.onTrailEnd()
+    const call = this.#onTrailEnd
+    this.#onTrailEnd = undefined
+    call?.()
   }
 
   /** Ends whatever is under way, with `error`; the next request opens a new connection. */

@@ -161,11 +161,11 @@ export class EndpointPool {
   #awaitEnd(endpoint: PooledEndpoint, connection: Connection): void {
     let cancel = (): void => {}
     endpoint.trailing++
-    connection.onTrailEnd = () => {
+    connection.afterTrail(() => {
       cancel()
       endpoint.trailing--
       endpoint.free.push(connection)
-    }
+    })
     if (endpoint.trailing > this.#concurrency) connection.close()
     else cancel = this.#options.clock.after(LONGEST_TRAIL, () => connection.close())
   }
