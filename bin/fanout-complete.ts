@@ -143,7 +143,8 @@ export const command = defineCommand({
       otherwise: 128,
       min: 1,
       defaultText: '128',
-      describe: 'Requests open at a time; auto: found by itself, and followed, for each server',
+      describe:
+        'Requests open at a time; auto: found by itself, and followed, for each server (without streams by its /metrics alone)',
     }),
     maxConcurrency: count({
       group: 'Pace',

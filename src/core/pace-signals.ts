@@ -35,6 +35,8 @@ export interface PaceView {
   /** Open requests, and those of them without a first token. */
   open: number
   unstarted: number
+  /** Open requests whose answers come whole: of these nobody knows before their end that they wait. */
+  unstreamed: number
   /** Of the server's /metrics; 'stale' where the last ones are too old, undefined without any. */
   metrics: PaceMetrics | 'stale' | undefined
   /**
@@ -95,6 +97,11 @@ export class PaceSignals {
     this.floor.add(ms)
   }
 
+  /** An answer that comes whole has ended, so that the server has taken another request meanwhile. */
+  admitted(): void {
+    this.#firstTokens++
+  }
+
   completed(latency: number): void {
     this.#completed++
     this.meanLatency += 0.05 * (latency - this.meanLatency)
@@ -102,7 +109,7 @@ export class PaceSignals {
 
   /** Takes the second's view; to be called every second. */
   second(view: PaceView): void {
-    const { now, open, unstarted, metrics, tokens } = view
+    const { now, open, unstarted, unstreamed, metrics, tokens } = view
     this.floor.advance(now)
     this.delivered.add(now, tokens)
     this.#rate += QUICK * (this.#firstTokens - this.#rate)
@@ -111,7 +118,7 @@ export class PaceSignals {
     this.completions += QUICK * (this.#completed - this.completions)
     this.#completed = 0
     if (metrics === 'stale') return
-    this.#queue(unstarted, metrics)
+    this.#queue(unstarted, unstreamed, metrics)
     this.#foresee(metrics?.kvUse ?? 0)
     const running = open - unstarted
     note(this.#running, running)
@@ -141,7 +148,7 @@ export class PaceSignals {
     this.kvUse = kvUse + Math.max(0, slope) * FORESIGHT
   }
 
-  #queue(unstarted: number, metrics: PaceMetrics | undefined): void {
+  #queue(unstarted: number, unstreamed: number, metrics: PaceMetrics | undefined): void {
     const floor = Number.isFinite(this.floor.value) ? this.floor.value / 1000 : 0
     const own = Math.max(0, unstarted - 1.5 * this.#rate * floor)
     // A queue in front of the server, in a proxy, is not in its metrics. Once so, it is not asked again.
@@ -150,7 +157,7 @@ export class PaceSignals {
     }
     const told = metrics !== undefined && this.#untold <= PATIENCE
     // The total of `waiting` holds other clients' requests: steering by it starves one of two.
-    const queue = told ? Math.min(metrics.waiting, unstarted) : own
+    const queue = told ? Math.min(metrics.waiting, unstarted + unstreamed) : own
     this.waiting = Math.max(own, queue)
     note(this.#waiting, queue, LONGEST_WINDOW)
     this.leastWaiting = this.#least(WINDOW)

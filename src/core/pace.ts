@@ -12,6 +12,10 @@ import { Habit, Preemptions, Refusals } from './pace-trouble.ts'
  */
 const START = 4
 const SECOND = 1000
+/** Where nothing tells of a queue: the number of open requests that fanout-complete has by default. */
+const UNSEEN = 128
+/** Seconds for which metrics are waited for then. */
+const UNSEEN_SECONDS = 15
 /** A 429 so long (ms) after the limit has risen is of the number of open requests. */
 const BLAMED_FOR = 15_000
 
@@ -55,6 +59,7 @@ export class PaceController {
   #setAt = 0
   #risenAt = 0
   #still = 0
+  #unseenSeconds = 0
   #trial = new GrowthTrial(this.signals.delivered)
   #probe = new DownwardProbe(this.signals)
   #held = new HeldBack()
@@ -96,6 +101,18 @@ export class PaceController {
     this.#stalls++
   }
 
+  /** What steered the limit so far was no truth: it is looked for anew, from where it is. */
+  restart(): void {
+    this.#mode = 'ramp'
+    this.#still = 0
+    this.#pressedUntil = 0
+    this.#ceiling = new Ceiling()
+    this.#steps = new GrowthSteps()
+    this.#probe.cancel()
+    this.#trial.forget()
+    this.signals.forgetWaiting()
+  }
+
   /** Looks at the last second and sets the limit for the next. */
   second(view: PaceView): void {
     const { now, open } = view
@@ -110,6 +127,7 @@ export class PaceController {
     // Nor is a rate measured then, or while the prefills of a growth take their time.
     if (draining || this.signals.waiting > this.signals.noise) this.#trial.changed(now)
     if (this.#afterTrouble(view) || this.#shrink(view) || now < this.#deafUntil) return
+    if (view.metrics === undefined && view.unstreamed > open / 2) return this.#unseen(now)
     if (this.#probe.active) return isHeld ? this.#giveUpLooking(now) : this.#look(view)
     if (draining || open < this.limit - 1) return
     if (this.#mode === 'ramp') this.#ramp(view)
@@ -158,6 +176,13 @@ export class PaceController {
     this.#preemptions.forget()
     this.#deafUntil = now + Math.min(180_000, Math.max(60_000, this.signals.meanLatency))
     return true
+  }
+
+  /** Nothing tells of a queue: only trouble moves the limit. */
+  #unseen(now: number): void {
+    if (this.#mode !== 'ramp' || ++this.#unseenSeconds < UNSEEN_SECONDS) return
+    this.#mode = 'steady'
+    this.#set(UNSEEN, 'neither streams nor /metrics tell of a queue', now)
   }
 
   /** Takes what waits in the server's queue off the limit, in one step. */

@@ -32,6 +32,53 @@ test('--concurrency auto fills a server of 16 slots and not its queue', async ()
   }
 })
 
+test('answers that come whole do not look like a queue', async () => {
+  const server = await startSimulator({
+    speed: 40,
+    maxNumSeqs: 16,
+    meanTokens: 100,
+    lengthSigma: 0.5,
+    keepAliveMs: 0,
+  })
+  const lines = Array.from({ length: 200 }, (_, id) => {
+    const body = { model: 'simulated', messages: [{ role: 'user', content: `q${id}` }] }
+    return JSON.stringify({ custom_id: `${id}`, method: 'POST', url: '/v1/chat/completions', body })
+  })
+  try {
+    const args = ['-c', 'auto', '--clock-speed', '40', '--url', `${server.url}/v1`]
+    const result = await run('fanout-complete', args, { input: `${lines.join('\n')}\n` })
+    assert.equal(result.code, 0, result.stderr)
+    const { requests, scheduler } = server.stats()
+    assert.equal(scheduler.peak_running, 16, 'the server was filled')
+    assert.ok(requests.peak <= 64, `${requests.peak} requests were open at 16 slots`)
+  } finally {
+    await server.close()
+  }
+})
+
+test('preempted requests that wait are ours, and the metrics stay believed', async () => {
+  const server = await startSimulator({
+    speed: 20,
+    kvCacheTokens: 3000,
+    meanTokens: 300,
+    lengthSigma: 0.5,
+    maxTokens: 900,
+    peakTokensPerSecond: 2000,
+    halfBatch: 35,
+    keepAliveMs: 0,
+  })
+  const lines = Array.from({ length: 400 }, (_, id) => JSON.stringify({ id, prompt: `q${id}` }))
+  try {
+    const args = ['-c', 'auto', '--clock-speed', '20', '--url', `${server.url}/v1`]
+    const result = await run('fanout-complete', args, { input: `${lines.join('\n')}\n` })
+    assert.equal(result.code, 0, result.stderr)
+    assert.ok(server.stats().scheduler.preemptions > 20, 'requests were preempted')
+    assert.doesNotMatch(result.stderr, /no-metrics/)
+  } finally {
+    await server.close()
+  }
+})
+
 test('a 429 with Retry-After keeps the other requests back too', async (t) => {
   const times: number[] = []
   const server = await serve(t, (request, response, nth) => {
@@ -86,7 +133,7 @@ describe('/metrics of no use are told once, and the run goes on by first tokens'
         answerWell(request, response)
       }
       const server = await serve(t, answer, { gets: { '/metrics': reply } })
-      const args = ['-c', 'auto', '--clock-speed', '40', '--url', server.url]
+      const args = ['-c', 'auto', '--clock-speed', '10', '--url', server.url]
       const result = await run('fanout-complete', args, { input: endless(server, asked) })
       assert.equal(result.code, 0, result.stderr)
       const warnings = result.stderr.split('\n').filter((line) => line.includes('no-metrics'))
@@ -101,10 +148,10 @@ describe('/metrics of no use are told once, and the run goes on by first tokens'
   /** Records until /metrics was asked so many times and could have been asked many times more. */
   async function* endless(server: ApiServer, asked: number): AsyncGenerator<Buffer> {
     let seconds = 0
-    for (let id = 0; seconds < 40; id++) {
+    for (let id = 0; seconds < 10; id++) {
       yield Buffer.from(`{"id":${id},"prompt":"q"}\n`)
       if (id % 20 !== 19) continue
-      await sleep(25)
+      await sleep(100)
       if (server.gets.filter((path) => path === '/metrics').length >= asked) seconds++
     }
   }

@@ -31,7 +31,7 @@ test('a search that begins late is no less a search', () => {
   // The zero of the clock is long ago: the first record came late.
   for (let second = 600; second < 660; second++) {
     const now = 1000 * second
-    const nothing = { unstarted: 0, metrics: undefined, tokens: undefined }
+    const nothing = { unstarted: 0, unstreamed: 0, metrics: undefined, tokens: undefined }
     pace.second({ ...nothing, now, open: pace.limit, exhausted: false })
   }
   assert.ok(pace.limit > 1000, `still at ${pace.limit} after a minute`)
@@ -49,7 +49,15 @@ test('a request now and then that waits is no queue', () => {
     const metrics = { waiting, kvUse: 0, preemptions: 0 }
     const now = 1000 * second
     const open = second === 1 ? 6 : 5
-    pace.second({ now, open, unstarted: waiting, metrics, tokens: undefined, exhausted: false })
+    pace.second({
+      now,
+      open,
+      unstarted: waiting,
+      unstreamed: 0,
+      metrics,
+      tokens: undefined,
+      exhausted: false,
+    })
     limits.add(pace.limit)
   }
   assert.deepEqual([...limits], [5])

@@ -99,6 +99,24 @@ describe('in the laboratory, against the best fixed concurrency', () => {
     }
   })
 
+  test('answers that come whole: the metrics alone tell, or the default stands', () => {
+    for (const [name, best] of [
+      ['knee 8', 8],
+      ['knee 64', 64],
+      ['knee 256', 256],
+      ["the story's server", 256],
+    ] as const) {
+      const options = { profile: profileOf(name), requests: REQUESTS }
+      const fixed = figuresOf(runLab({ ...options, pace: { fixed: best } }))
+      const told = figuresOf(runLab({ ...options, pace: { metrics: true, unstreamed: true } }))
+      atLeast(`${name}, steady`, told.steady / fixed.steady, 0.97)
+      atLeast(`${name}, whole`, told.whole / fixed.whole, 0.9)
+      assert.ok(told.firstToken < 5, `${name}: the median first token takes ${told.firstToken} s`)
+      const blind = runLab({ ...options, pace: { metrics: false, unstreamed: true } })
+      assert.equal(blind.seconds.at(-1)!.limit, 128)
+    }
+  })
+
   test('from any start', () => {
     const profile = profileOf('knee 64')
     const fixed = figuresOf(runLab({ profile, requests: REQUESTS, pace: { fixed: 64 } }))
@@ -292,7 +310,14 @@ function atLeast(what: string, value: number, least: number): void {
 }
 
 function view(part: Partial<PaceView>): PaceView {
-  const nothing = { now: 0, open: 0, unstarted: 0, metrics: undefined, tokens: undefined }
+  const nothing = {
+    now: 0,
+    open: 0,
+    unstarted: 0,
+    unstreamed: 0,
+    metrics: undefined,
+    tokens: undefined,
+  }
   return { ...nothing, exhausted: false, ...part }
 }
 

@@ -13,6 +13,8 @@ export interface EndpointOptions {
   /** Seconds that a reply of /metrics is old when it is used; infinite for no such reply. */
   metricsAge: number
   /** What the metrics make of the truth. */
+  /** Answers come whole. */
+  unstreamed?: boolean
   told: ((truth: PaceMetrics) => PaceMetrics) | undefined
 }
 
@@ -76,9 +78,10 @@ export class LabEndpoint {
     const view = {
       now,
       open: this.open,
-      unstarted: this.unstarted,
+      unstarted: this.#options.unstreamed ? 0 : this.unstarted,
+      unstreamed: this.#options.unstreamed ? this.open : 0,
       metrics: this.#metrics.at(-this.#options.metricsAge),
-      tokens: this.tokens + this.#lost,
+      tokens: this.#options.unstreamed ? undefined : this.tokens + this.#lost,
       exhausted,
     }
     const { waiting, kvCacheUsage, preemptions } = this.server.scheduler

@@ -17,7 +17,7 @@ export interface LabOptions {
   profile: Profile
   requests: number
   /** A number of open requests in all, or a controller for each server. */
-  pace: { fixed: number } | { start?: number; metrics: boolean; max?: number }
+  pace: { fixed: number } | { start?: number; metrics: boolean; max?: number; unstreamed?: boolean }
   seed?: number
   /** Milliseconds that a request waits for its first token before it is given up and sent again. */
   firstTokenBudget?: number
@@ -61,6 +61,8 @@ class Lab {
   /** Another client at the first server. */
   #neighbour: LabEndpoint | undefined
   #fixed: number
+  /** Answers come whole. */
+  #unstreamed: boolean
   #now = 0
   #down = false
   #sent = 0
@@ -88,6 +90,7 @@ class Lab {
     const { profile, pace, seed = 1 } = options
     this.#options = options
     this.#seed = seed
+    this.#unstreamed = 'metrics' in pace && pace.unstreamed === true
     this.#fixed = 'fixed' in pace ? pace.fixed : Number.POSITIVE_INFINITY
     this.#servers = profile.servers.map((spec, index) => {
       const events = {
@@ -110,6 +113,7 @@ class Lab {
     return new LabEndpoint(server, {
       controller: fixed ? undefined : new PaceController(pace.max ?? 2048, pace.start),
       fixed: fixed ? pace.fixed : 0,
+      unstreamed: this.#unstreamed,
       metricsAge: !fixed && pace.metrics ? metricsAge : Number.POSITIVE_INFINITY,
       told,
     })
@@ -218,7 +222,7 @@ class Lab {
     endpoint.unstarted--
     const delay = delayOf(this.#options.profile, this.#seed, index)
     const waited = sequence.firstTokenAt! - sequence.arrivedAt + delay
-    endpoint.controller?.signals.firstToken(waited)
+    if (!this.#unstreamed) endpoint.controller?.signals.firstToken(waited)
     if (endpoint !== this.#neighbour) this.#result.firstTokens.push(waited)
   }
 
@@ -227,6 +231,7 @@ class Lab {
     this.#owners.delete(sequence)
     endpoint.close(sequence)
     const delay = delayOf(this.#options.profile, this.#seed, index)
+    if (this.#unstreamed) endpoint.controller?.signals.admitted()
     endpoint.controller?.completed(sequence.finishedAt! - sequence.arrivedAt + delay)
     if (endpoint === this.#neighbour) {
       if (endpoint.open < endpoint.limit)

@@ -138,7 +138,7 @@ export class Asker {
     diagnosis.request()
     const { endpoint, connection } = slot
     if (fresh) connection.close()
-    const attempt = new Attempt(endpoint, clock)
+    const attempt = new Attempt(endpoint, clock, request.stream)
     const settings = this.#settings.get(endpoint)!
     const reply = await exchange(request, { connection, settings, listener: attempt, raw })
     const outcome = endpoint.server.maskedOutcome(reply)

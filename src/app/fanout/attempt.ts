@@ -21,17 +21,22 @@ export class Attempt implements ExchangeListener {
   /** Our own machine had no file descriptor for it beside the others. */
   crowded = false
   #clock: Clock
+  #streamed: boolean
   #started = false
 
-  constructor(endpoint: PooledEndpoint, clock: Clock) {
+  constructor(endpoint: PooledEndpoint, clock: Clock, streamed: boolean) {
     this.endpoint = endpoint
+    this.#streamed = streamed
     this.startedAt = clock.date()
     this.#clock = clock
-    endpoint.unstarted++
+    if (streamed) endpoint.unstarted++
+    else endpoint.unstreamed++
     endpoint.attempts.add(this)
   }
 
   onFirstToken(ms: number): void {
+    // Of an answer that comes whole the first token is the last.
+    if (!this.#streamed) return
     const { endpoint } = this
     endpoint.unstarted--
     this.#started = true
@@ -56,7 +61,8 @@ export class Attempt implements ExchangeListener {
 
   end(outcome: Outcome): void {
     const { endpoint } = this
-    if (!this.#started) endpoint.unstarted--
+    if (!this.#streamed) endpoint.unstreamed--
+    else if (!this.#started) endpoint.unstarted--
     endpoint.attempts.delete(this)
     if (outcome.kind === 'failure') endpoint.counts.failed++
     else endpoint.counts.answered++
@@ -66,7 +72,10 @@ export class Attempt implements ExchangeListener {
 
   /** What the controller of the pace learns from a reply. */
   #tellPace(pace: PaceController, outcome: Outcome): void {
-    if (outcome.kind !== 'failure') return pace.completed(outcome.timing.total)
+    if (outcome.kind !== 'failure') {
+      if (!this.#streamed) pace.signals.admitted()
+      return pace.completed(outcome.timing.total)
+    }
     const { httpStatus, code, retryAfter = 0 } = outcome.failure
     if (code === 'first-token-timeout') pace.firstTokenTimeout()
     if (httpStatus !== 429) return

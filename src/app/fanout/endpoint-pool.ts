@@ -30,8 +30,10 @@ export class PooledEndpoint {
   /** Requests that are open there now, and the most there ever were. */
   inUse = 0
   peak = 0
-  /** Open requests without a first token. */
+  /** Open requests without a first token, of those whose answers are streamed. */
   unstarted = 0
+  /** Open requests whose answers come whole: they tell nothing before they end. */
+  unstreamed = 0
   /** Pieces of text, about as many tokens, that its streams have brought, unfinished ones too. */
   delivered = 0
   readonly attempts = new Set<OpenAttempt>()

@@ -36,8 +36,9 @@ export class Pacer {
   #useless = 0
   /** Seconds in a row in which a queue was told. */
   #queued = 0
-  /** Answers before the first of these. */
+  /** Answers before the first of these, and preemptions that the server had counted. */
   #answeredBefore = 0
+  #preemptedBefore = 0
   #stop: () => void
 
   constructor(endpoint: PooledEndpoint, options: PacerOptions) {
@@ -69,14 +70,15 @@ export class Pacer {
 
   #view(): PaceView {
     const { clock, waiting } = this.#options
-    const { inUse, unstarted, delivered } = this.#endpoint
+    const { inUse, unstarted, unstreamed, delivered } = this.#endpoint
     return {
       now: clock.now(),
       open: inUse,
       unstarted,
+      unstreamed,
       metrics: this.#metrics(),
       // Of unfinished answers too: those that are finished say nothing of the rate under long tails.
-      tokens: delivered,
+      tokens: unstreamed > 0 ? undefined : delivered,
       exhausted: !waiting(),
     }
   }
@@ -88,27 +90,33 @@ export class Pacer {
     const { inUse, unstarted } = this.#endpoint
     // Behind a balancer /metrics show one replica of several: less than what we alone have open.
     if (running + waiting < 0.5 * (inUse - unstarted)) return undefined
-    if (this.#isUnlikely(running, waiting)) return undefined
+    if (this.#isUnlikely(this.#load.load)) return undefined
     return { waiting, kvUse, preemptions }
   }
 
   /**
    * Whether our requests cannot be waiting in the queue that is told. By Little's law a place in it
-   * takes as long as a request does, for each place of those that run.
+   * takes as long as a request does, for each place of those that run. Where requests are preempted
+   * those wait too that have had their first token.
    */
-  #isUnlikely(running: number, waiting: number): boolean {
+  #isUnlikely({ running, waiting, preemptions = 0 }: ServerLoad): boolean {
     const { inUse, counts, firstTokens } = this.#endpoint
     if (waiting === 0) this.#queued = 0
-    else if (++this.#queued === 1) this.#answeredBefore = counts.answered
+    else if (++this.#queued === 1) {
+      this.#answeredBefore = counts.answered
+      this.#preemptedBefore = preemptions
+    }
     const answered = counts.answered - this.#answeredBefore
     if (this.#queued < DOUBTED_AFTER || answered < ANSWERED_MEANWHILE) return false
     const latency = (this.#queued * SECOND * inUse) / answered
     const wait = (waiting / Math.max(1, running)) * latency
     this.#queued = 0
+    if (preemptions > this.#preemptedBefore) return false
     if (wait < TOO_SOON * (firstTokens.present ?? wait)) return false
     this.#useless = Number.POSITIVE_INFINITY
     const why = `tells of ${waiting} waiting requests, among which ours are not`
     this.#options.onUselessMetrics(this.#endpoint, why)
+    this.controller.restart()
     return true
   }
 
