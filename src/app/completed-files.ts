@@ -24,6 +24,9 @@ import {
 } from './look-ahead.ts'
 import { contentOf, eachLine, RECORD_POLICY } from './record-lines.ts'
 
+/** What a line is of which a part may be whole records. */
+const GLUED: ReadonlySet<string> = new Set(['multiple-values', 'syntax', 'truncated'])
+
 /** What files of answers hold, in lines. */
 export interface CompletedCounts {
   files: number
@@ -237,7 +240,9 @@ class CompletedReader {
   #unusable(message: string, code: string, place: Place): void {
     this.counts.unusable++
     const ofLine = place.line === undefined ? place : { ...place, column: 1 }
-    this.#context.report.error(`this line completes nothing: ${message}`, code, ofLine)
+    // Records glued onto each other or onto a torn one.
+    const way = GLUED.has(code) ? '; repair-truncated may find records in it' : ''
+    this.#context.report.error(`this line completes nothing: ${message}${way}`, code, ofLine)
   }
 }
 

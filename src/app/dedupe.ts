@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts'
 import { CompletedIndex } from '../core/completed-index.ts'
-import { contentHash } from '../core/content-hash.ts'
+import { contentOfLine } from '../core/content-hash.ts'
 import type { ValueRange } from '../core/field.ts'
 import { KeyRule, keyText, lineKey } from '../core/key.ts'
 import { fingerprintOf, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
@@ -215,7 +215,7 @@ class DedupeFilter {
     return this.#verdictOn(
       fingerprint,
       0,
-      contentHash(bytes, range.start, range.end),
+      contentOfLine(bytes, range.start, range.end),
       bytes,
       range.start,
       place,

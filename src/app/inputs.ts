@@ -1,9 +1,10 @@
-import { fstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { fstatSync, type Stats, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Context } from '../cli/command.ts'
 import type { ByteReader } from '../core/byte-reader.ts'
 import { EXIT, Interrupted, ioError, ToolError } from '../core/tool-error.ts'
 import { type Input, openInput } from '../files/input.ts'
+import { placeOf } from '../files/place.ts'
 import { type BlockOptions, type LineBlock, lineBlocks } from '../streams/line-blocks.ts'
 
 export interface InputOptions extends BlockOptions {
@@ -119,10 +120,14 @@ export function refuseInputs(
   for (const file of outputs) {
     if (file === undefined || file === '-') continue
     const own = placeable(file)
-    if (own?.isFile() !== true) continue
+    if (own?.isFile() === false) continue
     for (const input of inputs) {
       const stats = input === '-' ? fstatSync(context.stdin.fd) : found(input)
-      if (stats === undefined || !isSameFile(own, stats)) continue
+      const isSame =
+        own === undefined || stats === undefined
+          ? own === stats && placeOf(input) === placeOf(file)
+          : isSameFile(own, stats)
+      if (!isSame) continue
       throw new ToolError('same-file', 'the input is also the output: write to another file', {
         place: { file },
       })
@@ -185,23 +190,6 @@ function placeable(file: string): Stats | undefined {
   } catch (error) {
     throw ioError(error, file, 'write')
   }
-}
-
-/** Symbolic links that are followed one behind the other, as Linux does. */
-const MOST_LINKS = 40
-
-/** The name of a file that need not be there yet, whatever links lead to it or to its folder. */
-function placeOf(file: string): string {
-  let name = resolve(file)
-  try {
-    for (let links = 0; links < MOST_LINKS; links++) {
-      name = join(realpathSync(dirname(name)), basename(name))
-      name = resolve(dirname(name), readlinkSync(name))
-    }
-  } catch {
-    // It is no link, or leads to no folder.
-  }
-  return name
 }
 
 /** `tool f > f` would read what it writes, or has emptied the file already. */

@@ -19,6 +19,15 @@ export function contentHash(bytes: Uint8Array, start: number, end: number): numb
   return kernel === undefined ? hashOfLong(bytes, start, end) : kernel.hash(start, end)
 }
 
+/** The same of a line: white space around its record is no content. */
+export function contentOfLine(bytes: Uint8Array, start: number, end: number): number {
+  let from = start
+  let to = end
+  while (from < to && bytes[from]! <= 0x20) from++
+  while (to > from && bytes[to - 1]! <= 0x20) to--
+  return contentHash(bytes, from, to)
+}
+
 function hashOfShort(bytes: Uint8Array, start: number, end: number): number {
   const view = words.of(bytes)
   let hash = end - start

@@ -1,4 +1,4 @@
-import { contentHash } from './content-hash.ts'
+import { contentOfLine } from './content-hash.ts'
 import type { ValueRange } from './field.ts'
 import { fingerprintInto, type KeyRule, lineKey } from './key.ts'
 import type { LineJudge } from './line-judge.ts'
@@ -25,7 +25,7 @@ export class KeyLook extends TableLook {
     const { judge } = this
     rows[row] = judge.end + 1
     writeFingerprint(judge, this.#rule, bytes, start, rows, row + 1)
-    rows[row + 5] = contentHash(bytes, start, judge.end)
+    rows[row + 5] = contentOfLine(bytes, start, judge.end)
   }
 }
 

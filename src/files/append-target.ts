@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs'
 import { ioError, ToolError } from '../core/tool-error.ts'
 import { retryStaleSync } from './stale.ts'
 
@@ -10,17 +10,20 @@ export interface AppendTarget {
   regular: boolean
   /** Opens a file again by its name; undefined of what has none. */
   reopen?: () => number
+  /** Empties a file that is to be written anew; undefined where nothing is to be emptied. */
+  empty?: () => void
   close(): void
 }
 
 /**
- * Opens FILE to append to it, or to write it anew.
+ * Opens FILE to append to it, or to write it anew. What it holds stays until `empty`: a run that ends
+ * before its first answer, by a server that is not there, costs no answers of the run before.
  *
  * @throws ToolError where it cannot be opened
  */
 export function openAppend(file: string, overwrite: boolean): AppendTarget {
   try {
-    let fd = retryStaleSync(() => openSync(file, overwrite ? 'w' : 'a'))
+    let fd = retryStaleSync(() => openSync(file, 'a'))
     const reopen = (): number => {
       const stale = fd
       fd = openSync(file, 'a')
@@ -28,7 +31,24 @@ export function openAppend(file: string, overwrite: boolean): AppendTarget {
       return fd
     }
     const regular = fstatSync(fd).isFile()
-    return { fd, name: file, regular, reopen, close: () => closeSync(fd) }
+    const empty = (): void => {
+      try {
+        ftruncateSync(fd)
+      } catch (error) {
+        throw ioError(error, file, 'write')
+      }
+    }
+    const close = (): void => closeSync(fd)
+    return {
+      get fd() {
+        return fd
+      },
+      name: file,
+      regular,
+      reopen,
+      ...(overwrite && regular && { empty }),
+      close,
+    }
   } catch (error) {
     throw ioError(error, file, 'write')
   }

@@ -26,6 +26,8 @@ export interface LineWriterOptions {
   unsynced?: UnsyncedBytes | undefined
   /** Opens the file again where the server of its mount no longer knows the handle (ESTALE). */
   reopen?: () => number
+  /** Empties the file, before the first line. */
+  empty?: () => void
   /** Milliseconds between syncs. */
   syncEvery: number
   /** Told when the file cannot be written, with the reason, and with undefined when it can again. */
@@ -69,6 +71,7 @@ export class LineWriter {
   #syncFailure: unknown
   #unsynced: UnsyncedBytes | undefined
   #nextSync: NodeJS.Timeout | undefined
+  #empty: (() => void) | undefined
   #closing = false
 
   constructor(fd: number, name: string, options: LineWriterOptions) {
@@ -76,6 +79,7 @@ export class LineWriter {
     this.#name = name
     this.#options = options
     this.#unsynced = options.unsynced
+    this.#empty = options.empty
     if (options.regular && options.syncEvery > 0) {
       this.#stopSync = options.clock.every(options.syncEvery, () => this.#syncNow())
     }
@@ -104,6 +108,17 @@ export class LineWriter {
     batch.lines.push(line)
     batch.length += line.length
     return batch.written
+  }
+
+  /**
+   * Empties a file that is to be written anew, as the first line does.
+   *
+   * @throws ToolError
+   */
+  begin(): void {
+    const empty = this.#empty
+    this.#empty = undefined
+    empty?.()
   }
 
   /** Gives up waiting for room on the disk: what waits is rejected. */
@@ -136,6 +151,7 @@ export class LineWriter {
     for (let batch = this.#waiting.shift(); batch !== undefined; batch = this.#waiting.shift()) {
       this.#oldest = batch.since
       try {
+        this.begin()
         await this.#writeAll(Buffer.from(batch.lines.join('')))
         this.#dirty = true
         if ((this.#unsynced?.length ?? 0) > MOST_UNSYNCED) this.#syncNow()

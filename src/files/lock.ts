@@ -23,6 +23,7 @@ import {
   processSpace,
   readHolder,
 } from './lock-holder.ts'
+import { placeOf } from './place.ts'
 import { isAlive } from './process-alive.ts'
 
 /** A holder touches its lock this often, in milliseconds. */
@@ -43,7 +44,10 @@ export interface LockOptions {
   takeOver?: boolean
 }
 
-/** The right to be the only writer of a file, as a file beside it: `FILE.lock`. */
+/**
+ * The right to be the only writer of a file, as a file beside it: `FILE.lock`, of a symbolic link
+ * beside what it leads to, so that all names of a file have one lock.
+ */
 export class FileLock {
   readonly path: string
   /** Told when another run has taken the lock: this one must not write any more. */
@@ -67,7 +71,7 @@ export class FileLock {
     file: string,
     { clock, onWatch, interrupted = () => false, takeOver = false }: LockOptions,
   ): Promise<FileLock> {
-    const path = `${file}.lock`
+    const path = lockOf(file)
     const own: Holder = {
       host: hostname(),
       pid: process.pid,
@@ -76,12 +80,12 @@ export class FileLock {
       token: randomBytes(8).toString('hex'),
     }
     for (;;) {
-      if (create(path, own)) return new FileLock(file, own, clock)
+      if (create(path, own)) return new FileLock(file, path, own, clock)
       refuseOther(path, file)
       const holder = readHolder(path)
       if (holder === undefined) continue
       // NFS sends a lost request again: what it then finds is the file that it has created.
-      if (isSameHolder(holder, own)) return new FileLock(file, own, clock)
+      if (isSameHolder(holder, own)) return new FileLock(file, path, own, clock)
       if (isOfThisSystem(holder)) {
         if (isAlive(holder.pid)) throw locked(file, holder)
       } else if (!takeOver || !isReadable(holder)) {
@@ -92,8 +96,8 @@ export class FileLock {
     }
   }
 
-  private constructor(file: string, own: Holder, clock: Clock) {
-    this.path = `${file}.lock`
+  private constructor(file: string, path: string, own: Holder, clock: Clock) {
+    this.path = path
     this.#file = file
     this.#own = own
     this.#stopTouching = clock.every(TOUCH_EVERY, () => this.#touch())
@@ -121,6 +125,18 @@ export class FileLock {
     }
     this.#stopTouching()
     this.onLost(lost(this.#file, readHolder(this.path)))
+  }
+}
+
+function lockOf(file: string): string {
+  return `${isLink(file) ? placeOf(file) : file}.lock`
+}
+
+function isLink(file: string): boolean {
+  try {
+    return lstatSync(file).isSymbolicLink()
+  } catch {
+    return false
   }
 }
 
@@ -210,7 +226,7 @@ function touch(path: string): void {
 function locked(file: string, holder: Holder): ToolError {
   const message =
     `another run writes this file: ${describeHolder(holder)}; if it is gone for sure, remove ` +
-    `${file}.lock (fanout-complete --take-lock takes another host's)`
+    `${lockOf(file)} (fanout-complete --take-lock takes another host's)`
   return new ToolError('locked', message, { place: { file } })
 }
 

@@ -156,6 +156,17 @@ describe('keys', () => {
     assert.equal(hashed.stats.repeated, 1)
   })
 
+  test('white space around a record is no other content', async () => {
+    for (const line of ['{"prompt":"p"}', '{"id":1,"text":"p"}']) {
+      const cwd = newFolder()
+      const input = `${line}\n \t${line} \r\n${line}\r\n`
+      const args = ['--completed', '/dev/null', '--stats', 'stats']
+      const { code, stdout, stderr } = await run('dedupe-completed', args, { cwd, input })
+      assert.deepEqual([code, stdout.toString()], [0, `${line}\n`], stderr)
+      assert.doesNotMatch(stderr, /key-conflict/)
+    }
+  })
+
   test('--key finds the records that fanout-complete has made with it', async (t) => {
     const server = await serve(t, answerWell)
     for (const key of ['m.k', 'prompt', 'messages.x']) {

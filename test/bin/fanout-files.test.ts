@@ -6,6 +6,7 @@ import {
   existsSync,
   openSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -17,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Answered, fanout, linesOf, parsed, prompts, type Stats } from '../support/fanout.ts'
 import { executable, newFolder, run } from '../support/run.ts'
-import { answerWell, answerWith, json, lastMessage, serve } from '../support/servers.ts'
+import { answerWell, answerWith, deadUrl, json, lastMessage, serve } from '../support/servers.ts'
 import { settleable } from '../support/settleable.ts'
 
 const MODEL = ['--model', 'm', '--clock-speed', '50']
@@ -196,7 +197,97 @@ describe('-o FILE', { concurrency: true }, () => {
   })
 })
 
+describe('--overwrite', { concurrency: true }, () => {
+  const OLD = '{"id":1,"status":"success"}\n'
+
+  test('what ends before it begins costs nothing of the run before', async (t) => {
+    const server = await serve(t, answerWell)
+    const cwd = newFolder()
+    writeFileSync(join(cwd, 'q'), prompts(2))
+    for (const args of [
+      ['--url', await deadUrl(), '--max-outage', '0', 'q'],
+      ['--url', await deadUrl(), '--model', 'm', '--max-outage', '1s', 'q'],
+      ['--url', server.url, 'missing'],
+      ['--url', server.url, '--api-key-file', 'missing', 'q'],
+    ]) {
+      writeFileSync(join(cwd, 'out'), OLD)
+      const all = ['--clock-speed', '50', '-o', 'out', '--overwrite', ...args]
+      const result = await run('fanout-complete', all, { cwd })
+      assert.equal(result.code, 2, result.stderr)
+      assert.equal(readFileSync(join(cwd, 'out'), 'utf8'), OLD, args.join(' '))
+    }
+  })
+
+  test('a run without an answer is one too', async (t) => {
+    const server = await serve(t, (_request, response) => json(response, {}, 400))
+    const cwd = newFolder()
+    for (const [input, code] of [
+      [prompts(2), 1],
+      ['', 0],
+    ] as const) {
+      writeFileSync(join(cwd, 'out'), OLD)
+      const args = ['--url', server.url, ...MODEL, '-o', 'out', '--overwrite']
+      const result = await run('fanout-complete', args, { cwd, input })
+      assert.equal(result.code, code, result.stderr)
+      assert.equal(readFileSync(join(cwd, 'out'), 'utf8'), '')
+    }
+  })
+})
+
+test('an output that is replaced under >> ends the run, exit 2', async (t) => {
+  const cwd = newFolder()
+  const server = await serve(t, async (request, response, nth) => {
+    if (nth === 1) {
+      renameSync(join(cwd, 'new'), join(cwd, 'out'))
+      await sleep(50)
+    }
+    answerWell(request, response)
+  })
+  writeFileSync(join(cwd, 'new'), '')
+  const stdout = openSync(join(cwd, 'out'), 'a')
+  const args = ['--url', server.url, ...MODEL, '-c', '1']
+  const result = await run('fanout-complete', args, { cwd, input: prompts(3), stdout })
+  closeSync(stdout)
+  assert.equal(result.code, 2)
+  assert.match(result.stderr, /<stdout>: .*removed or replaced.*\[replaced\]\n/)
+})
+
+test('an input that is not there is no output either', async (t) => {
+  const server = await serve(t, answerWell)
+  const cwd = newFolder()
+  const args = ['--url', server.url, ...MODEL, '-o', 'both', 'both']
+  const result = await run('fanout-complete', args, { cwd })
+  assert.equal(result.code, 2)
+  assert.match(result.stderr, /both: the input is also the output/)
+  assert.ok(!existsSync(join(cwd, 'both')))
+})
+
 describe('the lock', { concurrency: true }, () => {
+  test('is one for all names of a file', async (t) => {
+    const released = settleable<void>()
+    const server = await serve(t, async (request, response) => {
+      await released.promise
+      answerWell(request, response)
+    })
+    const cwd = newFolder()
+    const args = ['--url', server.url, ...MODEL, '-o']
+    symlinkSync('out', join(cwd, 'link'))
+    const first = run('fanout-complete', [...args, 'link'], { cwd, input: prompts(1) })
+    while (server.requests.length === 0) await sleep(10)
+    assert.ok(existsSync(join(cwd, 'out.lock')))
+    for (const name of ['out', 'link']) {
+      const again = [...args, name, '--resume']
+      const second = await run('fanout-complete', again, { cwd, input: prompts(2) })
+      assert.equal(second.code, 2)
+      assert.match(second.stderr, /another run writes this file: .*out\.lock.*\[locked\]\n$/)
+    }
+    const repair = await run('repair-truncated', ['-i', 'link'], { cwd })
+    assert.equal(repair.code, 2, repair.stderr)
+    released.resolve()
+    assert.equal((await first).code, 0)
+    assert.ok(!existsSync(join(cwd, 'out.lock')))
+  })
+
   test('a second writer is refused while the first lives, a stale lock is taken over', async (t) => {
     const released = settleable<void>()
     const server = await serve(t, async (request, response) => {

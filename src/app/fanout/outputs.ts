@@ -14,6 +14,9 @@ import { checkOutputs, operandsOrStdin, refuseInputs } from '../inputs.ts'
 import type { FanoutOptions } from './options.ts'
 import { Answered } from './resume.ts'
 
+/** Milliseconds between two looks whether the outputs are still there. */
+const LOOK_EVERY = 5000
+
 /** Where a run writes, and what is there already. */
 export interface Outputs {
   answers: LineWriter
@@ -24,8 +27,8 @@ export interface Outputs {
   exitCode: number
   /** Told why the answers cannot be written at the moment; undefined when they can again. */
   onBlocked: (reason: string | undefined) => void
-  /** Told that another run writes the file now. */
-  onLockLost: (error: Error) => void
+  /** Told that another run writes the file now, or that nobody will find what is written. */
+  onLost: (error: Error) => void
   close(): Promise<void>
 }
 
@@ -73,9 +76,12 @@ class OpenOutputs implements Outputs {
   readonly failures: LineWriter | undefined
   readonly answered: Answered | undefined
   onBlocked: (reason: string | undefined) => void = () => {}
-  onLockLost: (error: Error) => void = () => {}
+  onLost: (error: Error) => void = () => {}
   #targets: AppendTarget[]
+  /** Those that had a name at the start. */
+  #named: AppendTarget[]
   #lock: FileLock | undefined
+  #stopLooking: () => void
 
   constructor(
     clock: Clock,
@@ -85,13 +91,14 @@ class OpenOutputs implements Outputs {
     answered: Answered | undefined,
     lock: FileLock | undefined,
   ) {
-    const writer = ({ fd, name, regular, reopen }: AppendTarget): LineWriter =>
+    const writer = ({ fd, name, regular, reopen, empty }: AppendTarget): LineWriter =>
       new LineWriter(fd, name, {
         clock,
         regular,
         ...(reopen && { reopen }),
+        ...(empty && { empty }),
         ...(reopen && regular && syncEvery > 0
-          ? { unsynced: new UnsyncedBytes(name, fstatSync(fd).size) }
+          ? { unsynced: new UnsyncedBytes(name, empty ? 0 : fstatSync(fd).size) }
           : {}),
         syncEvery,
         onBlocked: (reason) => this.onBlocked(reason),
@@ -100,8 +107,10 @@ class OpenOutputs implements Outputs {
     this.failures = failures === undefined ? undefined : writer(failures)
     this.answered = answered
     this.#targets = failures === undefined ? [target] : [target, failures]
+    this.#named = this.#targets.filter(isNamed)
     this.#lock = lock
-    if (lock !== undefined) lock.onLost = (error) => this.onLockLost(error)
+    if (lock !== undefined) lock.onLost = (error) => this.onLost(error)
+    this.#stopLooking = clock.every(LOOK_EVERY, () => this.#look())
   }
 
   get exitCode(): number {
@@ -109,13 +118,40 @@ class OpenOutputs implements Outputs {
   }
 
   async close(): Promise<void> {
+    this.#stopLooking()
     try {
       await this.answers.close()
       await this.failures?.close()
+      const lost = this.#lost()
+      if (lost !== undefined) throw lost
     } finally {
       for (const target of this.#targets) target.close()
       this.#lock?.release()
     }
+  }
+
+  #look(): void {
+    const lost = this.#lost()
+    if (lost !== undefined) this.onLost(lost)
+  }
+
+  #lost(): ToolError | undefined {
+    const gone = this.#named.find((target) => !isNamed(target))
+    if (gone === undefined) return undefined
+    // As a repair does that knows of no writer under >>.
+    const message =
+      'the file was removed or replaced while the run wrote to it: the answers since then are in no file'
+    return new ToolError('replaced', message, { place: { file: gone.name } })
+  }
+}
+
+/** Whether an open file has a name; one of `TemporaryFile` has none from the start. */
+function isNamed({ fd, regular }: AppendTarget): boolean {
+  try {
+    return !regular || fstatSync(fd).nlink > 0
+  } catch {
+    // What is wrong with it is told where it is written.
+    return true
   }
 }
 
@@ -127,7 +163,7 @@ function lockOf(
 ): Promise<FileLock> {
   const onWatch = (holder: string): void =>
     context.report.warning(
-      `${output}.lock is held by ${holder}: watching for 30 s whether it lives (--take-lock does not)`,
+      `the lock of ${output} is held by ${holder}: watching for 30 s whether it lives (--take-lock does not)`,
     )
   return FileLock.take(output, {
     clock,

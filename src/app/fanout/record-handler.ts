@@ -59,7 +59,7 @@ export class RecordHandler {
         outputs.failures?.abandon()
       },
     )
-    outputs.onLockLost = (error) => stop.end(error)
+    outputs.onLost = (error) => stop.end(error)
     outputs.onBlocked = (reason) => this.#outputBlocked(reason)
   }
 

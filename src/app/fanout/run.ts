@@ -68,6 +68,9 @@ export async function fanout(
       exitCode = Math.max(exitCode, code)
     })
     await readAll(lines, new EntryReader(rules), handler, engine.pool, stop, options)
+    await handler.finish()
+    // A run without an answer is one too: --overwrite leaves nothing of the one before.
+    if (!stop.requested && exitCode < EXIT.trouble) outputs.answers.begin()
   } finally {
     await handler.finish()
     engine.close()
