@@ -46,7 +46,8 @@ A record that failed and was answered later, by a run that went on, is answered;
 one. --failures is read first. Records are told apart by their id.
 
 A total timeout kills the longest answers: the table tells, for 60 s to an hour, what share of these
-answers it would have killed, and how much shorter those left would be in the mean.
+answers it would have killed, and how much shorter those left would be in the mean. It holds for each
+request: of a record of several turns the longest turn counts, where their times are told.
 
 Lines that cannot be used are named on standard error and counted; the rest is reported.
 

@@ -14,6 +14,7 @@ const MEMBERS = [
   'choices',
   'text',
   'attempts',
+  'turns',
 ] as const
 const TIMING = 0
 const USAGE = 1
@@ -23,6 +24,7 @@ const RESPONSE = 4
 const CHOICES = 5
 const TEXT = 6
 const ATTEMPTS = 7
+const TURNS = 8
 /** A longer member is not one of those that are looked into here. */
 const LONGEST = 64 * 1024 * 1024
 
@@ -36,11 +38,14 @@ export interface AnswerSample {
   /** Characters of the answer, and of its reasoning. */
   chars: number
   reasoningChars: number
+  /** Requests that it took; of several turns, those of the turn that took most. */
   attempts: number | undefined
   /** Milliseconds since 1970. */
   startedAt: number | undefined
   firstTokenMs: number | undefined
   totalMs: number | undefined
+  /** Its longest request, which is the whole unless the record tells the time of each turn. */
+  longestMs: number | undefined
 }
 
 type Json = Record<string, unknown>
@@ -69,6 +74,7 @@ export class SampleReader {
     }
     if (record === 'failed') return failureCode(bytes, members)
     const sample = emptySample(timing, number(parseValue(bytes, members[ATTEMPTS])))
+    addTurns(sample, parseValue(bytes, members[TURNS]))
     if (record === 'no-conversation' || record.isBatch) {
       const body = bodyOf(bytes, members)
       return body && fromBody(sample, body)
@@ -84,9 +90,20 @@ export class SampleReader {
   }
 }
 
+/** Members of other tools have the name, too: only turns that all tell their time are looked at. */
+function addTurns(sample: AnswerSample, turns: unknown): void {
+  if (!Array.isArray(turns) || turns.length === 0) return
+  const times = turns.map((turn) => number(object(turn)?.total_ms))
+  if (!times.every((time) => time !== undefined)) return
+  sample.longestMs = times.reduce((most, time) => Math.max(most, time))
+  const attempts = turns.map((turn) => number(object(turn)?.attempts) ?? 1)
+  sample.attempts = attempts.reduce((most, count) => Math.max(most, count))
+}
+
 function emptySample(timing: Json | undefined, attempts: number | undefined): AnswerSample {
   const startedAt =
     typeof timing?.started_at === 'string' ? Date.parse(timing.started_at) : Number.NaN
+  const totalMs = number(timing?.total_ms)
   return {
     finishReason: 'none',
     isEmpty: true,
@@ -98,7 +115,8 @@ function emptySample(timing: Json | undefined, attempts: number | undefined): An
     attempts,
     startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
     firstTokenMs: number(timing?.first_token_ms),
-    totalMs: number(timing?.total_ms),
+    totalMs,
+    longestMs: totalMs,
   }
 }
 

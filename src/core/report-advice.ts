@@ -8,10 +8,10 @@ export function advice(report: Report): string[] {
   )
 }
 
-function timeoutAdvice({ total_ms, what_if }: Report): string | undefined {
-  if (total_ms.count === 0) return undefined
+function timeoutAdvice({ longest_request_ms, what_if }: Report): string | undefined {
+  if (longest_request_ms === null) return undefined
   const worst = what_if.findLast(({ killed }) => killed > 0)
-  const longest = `the longest answer took ${formatDuration(total_ms.max)}`
+  const longest = `The longest request took ${formatDuration(longest_request_ms)}`
   const loss =
     worst === undefined
       ? ''

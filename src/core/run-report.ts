@@ -70,6 +70,8 @@ export interface Report {
     bins: { time: string; requests_per_s: number; tokens_per_s: number; open: number }[]
   }
   total_ms: Distribution
+  /** A record of several turns has a request for each. */
+  longest_request_ms: number | null
   first_token_ms: Distribution
   answer_tokens: Distribution
   failures: Record<string, number>
@@ -89,6 +91,7 @@ export class RunReport {
   #tokens = { prompt: 0, completion: 0, reasoning: 0 }
   #chars = { answer: 0, reasoning: 0 }
   #total = new Histogram()
+  #longest = 0
   #first = new Histogram()
   #length = new Histogram()
   #bins = new TimeBins(5)
@@ -112,7 +115,9 @@ export class RunReport {
     if (firstTokenMs !== undefined) this.#first.add(firstTokenMs)
     if (totalMs === undefined) return
     this.#total.add(totalMs)
-    this.#whatIf(totalMs, completionTokens)
+    const longest = sample.longestMs ?? totalMs
+    this.#longest = Math.max(this.#longest, longest)
+    this.#whatIf(longest, completionTokens)
     this.#overTime(sample, totalMs)
   }
 
@@ -157,6 +162,7 @@ export class RunReport {
         })),
       },
       total_ms: distribution(this.#total),
+      longest_request_ms: this.#total.count === 0 ? null : this.#longest,
       first_token_ms: distribution(this.#first),
       answer_tokens: distribution(this.#length),
       failures: failures.open,
@@ -193,14 +199,15 @@ export class RunReport {
     return { seconds: ms / 1000, open: mean(OPEN), queued }
   }
 
-  #whatIf(totalMs: number, tokens: number | undefined): void {
+  /** A timeout holds for each request, and a record with one that was killed has failed. */
+  #whatIf(longestMs: number, tokens: number | undefined): void {
     if (tokens !== undefined) {
       this.#timed.count++
       this.#timed.tokens += tokens
     }
     for (const [index, timeout] of TIMEOUTS.entries()) {
       const left = this.#left[index]!
-      if (totalMs > timeout * 1000) left.killed++
+      if (longestMs > timeout * 1000) left.killed++
       else if (tokens !== undefined) {
         left.count++
         left.tokens += tokens

@@ -92,6 +92,26 @@ test('what failed and was answered by a run that went on is answered', async (t)
   }
 })
 
+test('a total timeout holds for each turn: the longest one of a record counts', async () => {
+  const turns = (...times: number[]): string =>
+    GOOD.replace(
+      '"timing":{"total_ms":90000}',
+      `"attempts":3,"timing":{"total_ms":180000},"turns":${JSON.stringify(times.map((total) => ({ attempts: 1, total_ms: total })))}`,
+    )
+  const input =
+    turns(50_000, 70_000, 60_000) +
+    // Turns of another tool, or without their times: the whole is what is known.
+    GOOD.replace('"timing"', '"turns":["q","a"],"timing"').replace('90000', '180000') +
+    turns(50_000, 50_000, 50_000)
+  const { code, stderr, stdout } = await run('report-run', ['--json'], { input })
+  assert.deepEqual([code, stderr], [0, ''])
+  const report = JSON.parse(stdout.toString())
+  const killed = report.what_if.slice(0, 3).map((row: { killed: number }) => row.killed)
+  assert.deepEqual(killed, [2, 1, 0])
+  assert.equal(report.retried, 0)
+  assert.match(report.advice[0], /The longest request took 3 m 0 s; --timeout 120 would/)
+})
+
 interface Counts {
   records: number
   answered: number
