@@ -49,7 +49,8 @@ A total timeout kills the longest answers: the table tells, for 60 s to an hour,
 answers it would have killed, and how much shorter those left would be in the mean. It holds for each
 request: of a record of several turns the longest turn counts, where their times are told.
 
-Lines that cannot be used are named on standard error and counted; the rest is reported.
+Lines that cannot be used are named on standard error and counted; the rest is reported. So are records
+with a value that cannot be: a request of more than a year, a date before 2000, 1e308 tokens.
 
 Exit code: 0 all well, 1 some lines could not be used, 2 wrong usage or a file that cannot be read or
 written.

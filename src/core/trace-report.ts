@@ -1,4 +1,5 @@
 import { TimeBins } from './time-bins.ts'
+import { ToldValues } from './told-values.ts'
 
 const FIELDS = [
   'in_flight',
@@ -25,15 +26,22 @@ export class TraceReader {
   #reasons = new Map<string, number>()
   #limit: unknown
 
-  /** @returns false where it is no line of a trace */
-  add(line: unknown): boolean {
+  /**
+   * @param place where in the bytes the line begins
+   * @returns false where it is no line of a trace
+   * @throws ImpossibleValue where a number or date in it cannot be
+   */
+  add(line: unknown, place: number): boolean {
     const state = line as Record<string, unknown> | null
-    const at = typeof state?.time === 'string' ? Date.parse(state.time) : Number.NaN
-    if (state === null || Number.isNaN(at)) return false
+    if (typeof state?.time !== 'string') return false
+    const told = new ToldValues(state, place)
+    const at = told.date('time')!
+    const values = FIELDS.map((field) =>
+      field === 'first_token_ms' ? told.duration(field) : told.count(field),
+    )
     this.#lines++
-    for (const [index, field] of FIELDS.entries()) {
-      const value = state[field]
-      if (typeof value !== 'number') continue
+    for (const [index, value] of values.entries()) {
+      if (value === undefined) continue
       this.#bins.add(at, index, value)
       this.#bins.add(at, FIELDS.length + index, 1)
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { startSimulator } from '../../src/simulator/server.ts'
 import { newFolder, run } from '../support/run.ts'
 
@@ -110,6 +110,75 @@ test('a total timeout holds for each turn: the longest one of a record counts', 
   assert.deepEqual(killed, [2, 1, 0])
   assert.equal(report.retried, 0)
   assert.match(report.advice[0], /The longest request took 3 m 0 s; --timeout 120 would/)
+})
+
+const TIMED = GOOD.replace(
+  '"timing":{',
+  '"attempts":1,"timing":{"started_at":"2026-01-05T10:00:00Z","first_token_ms":100,',
+)
+
+describe('a value that cannot be is named once, and the record left out', () => {
+  const cwd = newFolder()
+  const files = (of: Record<string, string>): void => {
+    for (const [name, text] of Object.entries(of)) writeFileSync(join(cwd, name), text)
+  }
+  const noNonsense = async (args: string[]): Promise<{ stderr: string; json: string }> => {
+    const all = ['--html', 'page.html', ...args]
+    const { code, stderr, stdout } = await run('report-run', all, { cwd })
+    const json = (await run('report-run', ['--json', ...args], { cwd })).stdout.toString()
+    const page = readFileSync(join(cwd, 'page.html'), 'utf8')
+    assert.equal(code, 1, stderr)
+    for (const text of [stderr, stdout.toString(), json, page]) {
+      assert.doesNotMatch(text, /NaN|Infinity|undefined|e\+\d/)
+    }
+    return { stderr, json }
+  }
+
+  test('in answers', async () => {
+    const bad = [
+      ['"total_ms":90000', '"total_ms":1e308', 'total_ms'],
+      ['"total_ms":90000', '"total_ms":1e400', 'total_ms'],
+      ['"total_ms":90000', '"total_ms":-5', 'total_ms'],
+      ['"total_ms":90000', '"total_ms":"12"', 'total_ms'],
+      ['"total_ms":90000', '"total_ms":99', 'first_token_ms'],
+      ['"2026-01-05T10:00:00Z"', '"foo"', 'started_at'],
+      ['"2026-01-05T10:00:00Z"', '5', 'started_at'],
+      ['"2026-01-05T10:00:00Z"', '"9999-12-31T00:00:00Z"', 'started_at'],
+      ['"2026-01-05T10:00:00Z"', '"1970-01-01T00:00:00Z"', 'started_at'],
+      ['"completion_tokens":10', '"completion_tokens":1e308', 'completion_tokens'],
+      ['"attempts":1', '"attempts":-1', 'attempts'],
+    ] as const
+    const lines = bad.map(([from, to]) => TIMED.replace(from, to))
+    files({ answers: `${TIMED}${lines.join('')}` })
+    const { stderr, json } = await noNonsense(['answers'])
+    const named = stderr.trimEnd().split('\n')
+    assert.equal(named.length, bad.length, stderr)
+    for (const [index, [, , member]] of bad.entries()) {
+      const line = lines[index]!
+      const column = member.includes('_tokens')
+        ? line.indexOf('{"completion_tokens"') + 1
+        : line.indexOf(member === 'attempts' ? '-1' : '{"started_at"') + 1
+      const message = new RegExp(
+        `answers:${index + 2}:${column}: '${member}' is .* \\[impossible-value\\]$`,
+      )
+      assert.match(named[index]!, message)
+    }
+    const report = JSON.parse(json)
+    assert.deepEqual([report.answered, report.invalid, report.total_ms.max], [1, 11, 90_000])
+  })
+
+  test('in a trace and in counts', async () => {
+    const state = '{"time":"2026-01-05T10:00:00Z","in_flight":1,"limit":4,"reason":"fixed"}\n'
+    const trace = `${state}${state.replace('4', '1e308')}${state.replace('2026', '9999')}${state}`
+    files({ good: TIMED, trace, stats: '{"records":1,"latency_ms":{"p50":1e400}}\n' })
+    const { stderr, json } = await noNonsense(['good', '--trace', 'trace', '--stats', 'stats'])
+    assert.match(
+      stderr,
+      /^.*stats:1:1: 'p50' is .*\n.*trace:2:1: 'limit' is .*\n.*trace:3:1: 'time' is .*\n$/,
+    )
+    const report = JSON.parse(json)
+    assert.deepEqual([report.answered, report.trace.lines, report.stats], [1, 2, undefined])
+  })
 })
 
 interface Counts {

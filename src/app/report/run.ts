@@ -6,6 +6,7 @@ import { KeyRule } from '../../core/key.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
 import { RunReport } from '../../core/run-report.ts'
+import { checkCounts, ImpossibleValue } from '../../core/told-values.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
@@ -63,13 +64,15 @@ export async function reportRun(
   report.invalid += await read(files, 'no record of an answer or a failure', answers)
   if (options.stats !== undefined) {
     await read([options.stats], 'no counts of a run', (_, bytes, range) => {
-      stats = parse(bytes, range) as typeof stats
+      const told = parse(bytes, range) as typeof stats
+      checkCounts(told, range.start)
+      stats = told
       return stats !== undefined
     })
   }
   if (options.trace !== undefined) {
     await read([options.trace], 'no state of a run', (_, bytes, range) =>
-      trace.add(parse(bytes, range) ?? null),
+      trace.add(parse(bytes, range) ?? null, range.start),
     )
   }
   const counted = report.toJSON()
@@ -94,7 +97,7 @@ async function readObjects(
   use: UseObject,
 ): Promise<{ code: number; invalid: number }> {
   const useless = { message: what, code: 'not-a-record' }
-  const lines = new ObjectLines(context, useless, use, (file, found) =>
+  const lines = new ObjectLines(context, useless, possible(use), (file, found) =>
     noRunRecords(file, found, what),
   )
   let code: number = EXIT.ok
@@ -112,6 +115,18 @@ async function readObjects(
     }),
   )
   return { code: Math.max(code, read), invalid: lines.invalid }
+}
+
+/** What has an impossible value is named, and left out as a whole. */
+function possible(use: UseObject): UseObject {
+  return (scanner, bytes, range) => {
+    try {
+      return use(scanner, bytes, range)
+    } catch (error) {
+      if (!(error instanceof ImpossibleValue)) throw error
+      return { message: error.message, code: 'impossible-value', at: error.at }
+    }
+  }
 }
 
 function isOtherFile(error: unknown): error is ToolError {
