@@ -43,7 +43,9 @@ function openAdvice(report: Report): string | undefined {
 function lengthAdvice({ cut_by_length, answered, answer_tokens }: Report): string | undefined {
   if (cut_by_length === 0) return undefined
   const share = percent(cut_by_length / answered)
-  return `--max-tokens: ${cut_by_length} of ${answered} answers (${share}) were cut at up to ${answer_tokens.max} tokens; twice that lets more of them end.`
+  const cut = `--max-tokens: ${cut_by_length} of ${answered} answers (${share}) were cut`
+  if (answer_tokens.count === 0) return `${cut}; twice that lets more of them end.`
+  return `${cut} at up to ${answer_tokens.max} tokens; twice that lets more of them end.`
 }
 
 function timeAdvice({ tokens_per_second, answer_tokens }: Report): string | undefined {

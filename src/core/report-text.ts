@@ -1,6 +1,6 @@
 import { formatDuration } from './quantity.ts'
 import { percent } from './report-advice.ts'
-import type { Distribution, Report } from './run-report.ts'
+import type { Distribution, Report, WhatIf } from './run-report.ts'
 import type { TraceReport } from './trace-report.ts'
 
 const BLOCKS = '▁▂▃▄▅▆▇█'
@@ -46,7 +46,7 @@ export function counts(of: Record<string, number>): string {
 }
 
 function totals(report: FullReport): string[] {
-  const { records, answered, failed, invalid, tokens, seconds } = report
+  const { records, answered, failed, invalid, seconds } = report
   const lines = [
     `Records        ${records}: ${answered} answered, ${failed} failed, ${invalid} invalid`,
   ]
@@ -58,16 +58,25 @@ function totals(report: FullReport): string[] {
   const share = (count: number): string => `${count} (${percent(count / answered)})`
   lines.push(
     `Cut, empty     ${share(report.cut_by_length)} cut by length, ${share(report.empty)} empty, ${share(report.retried)} retried`,
-    `Tokens         ${tokens.prompt} prompt, ${tokens.completion} completion, ${tokens.reasoning} reasoning`,
+    `Tokens         ${tokenCounts(report)}`,
   )
   if (report.reasoning_share !== null)
     lines.push(`Reasoning      ${percent(report.reasoning_share)}`)
   if (seconds === null) return lines
   lines.push(
     `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}${pauses(report)}`,
-    `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second!.toFixed(0)} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
+    `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second?.toFixed(0) ?? 'unknown'} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
   )
   return lines
+}
+
+/** Of answers of which some told no length the counts are those of the others. */
+function tokenCounts({ tokens, answered, answer_tokens }: Report): string {
+  const untold = answered - answer_tokens.count
+  if (Object.values(tokens).every((count) => count === null)) return 'unknown: no answer has usage'
+  const told = Object.entries(tokens).map(([name, count]) => `${count ?? 'unknown'} ${name}`)
+  const but = untold > 0 ? `; ${untold} answers do not tell` : ''
+  return `${told.join(', ')}${but}`
 }
 
 /** How a run that was stopped and went on is told of. */
@@ -81,6 +90,7 @@ function overTime({ over_time }: Report): string[] {
   if (bins.length < 2) return []
   const line = (name: string, values: number[], digits: number): string =>
     `${name.padEnd(14)} ${sparks(values)}  most ${Math.max(...values).toFixed(digits)}`
+  const tokens = bins.flatMap((bin) => bin.tokens_per_s ?? [])
   return [
     `Over time (${bins.length} bins of ${bin_s} s)`,
     line(
@@ -88,11 +98,7 @@ function overTime({ over_time }: Report): string[] {
       bins.map((bin) => bin.requests_per_s),
       2,
     ),
-    line(
-      'tokens/s',
-      bins.map((bin) => bin.tokens_per_s),
-      0,
-    ),
+    ...(tokens.length > 0 ? [line('tokens/s', tokens, 0)] : []),
     line(
       'open',
       bins.map((bin) => bin.open),
@@ -140,12 +146,18 @@ function failures({ failures: codes }: Report): string[] {
 
 function whatIf({ what_if }: Report): string[] {
   if (what_if.length === 0) return []
-  const lines = what_if.map(({ timeout_s, killed, killed_share, shorter_share }) => {
+  const lines = what_if.map((row) => {
+    const { timeout_s, killed, killed_share, shorter_share } = row
     const shorter =
-      shorter_share === null ? 'no answer left' : `mean length ${signed(-shorter_share)}`
+      shorter_share === null ? lengthLeft(row) : `mean length ${signed(-shorter_share)}`
     return `  ${`${timeout_s} s`.padEnd(7)} kills ${`${killed}`.padStart(6)} (${percent(killed_share)}), ${shorter}`
   })
   return ['A total timeout would have cost', ...lines]
+}
+
+/** What is said of answers left whose length is not known, or of none. */
+export function lengthLeft({ killed_share }: WhatIf): string {
+  return killed_share === 1 ? 'no answer left' : 'length unknown'
 }
 
 /** A change in per cent, with its sign unless it is none. */

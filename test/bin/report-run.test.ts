@@ -181,6 +181,26 @@ describe('a value that cannot be is named once, and the record left out', () => 
   })
 })
 
+test('answers without usage are of unknown length, and killed all the same', async () => {
+  const without = (totalMs: number): string =>
+    TIMED.replace('"usage":{"completion_tokens":10}', '"usage":null').replace('90000', `${totalMs}`)
+  const input = without(90_000) + without(10_000)
+  const text = (await run('report-run', [], { input })).stdout.toString()
+  assert.match(text, /^Tokens +unknown: no answer has usage$/m)
+  assert.match(text, /^Rates .* unknown tokens\/s,/m)
+  assert.doesNotMatch(text, /^tokens\/s/m)
+  assert.match(text, /^ {2}60 s .* 1 \(50\.0 %\), length unknown$/m)
+  assert.match(text, /^ {2}120 s .* 0 \(0\.0 %\), length unknown$/m)
+  assert.doesNotMatch(text, /no answer left/)
+  const { stdout } = await run('report-run', ['--json'], { input })
+  const report = JSON.parse(stdout.toString())
+  assert.deepEqual([report.tokens.completion, report.tokens_per_second], [null, null])
+  const some = await run('report-run', [], { input: input + TIMED })
+  assert.match(some.stdout.toString(), /^Tokens .* 10 completion.*; 2 answers do not tell$/m)
+  const none = await run('report-run', [], { input: without(90_000) })
+  assert.match(none.stdout.toString(), /^ {2}60 s .* 1 \(100\.0 %\), no answer left$/m)
+})
+
 interface Counts {
   records: number
   answered: number
