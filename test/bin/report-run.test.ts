@@ -201,6 +201,38 @@ test('answers without usage are of unknown length, and killed all the same', asy
   assert.match(none.stdout.toString(), /^ {2}60 s .* 1 \(100\.0 %\), no answer left$/m)
 })
 
+test('the advice on concurrency goes by the trace, and gives none of few answers', async () => {
+  const cwd = newFolder()
+  const lines = Array.from({ length: 20 }, (_, id) => TIMED.replace('"id":1', `"id":${id}`))
+  writeFileSync(join(cwd, 'answers'), lines.join(''))
+  writeFileSync(join(cwd, 'few'), lines.slice(1).join(''))
+  const advised = async (file: string, ...states: [number, string][]): Promise<string> => {
+    const trace = states.map(([limit, reason], second) => {
+      const time = new Date(Date.UTC(2026, 0, 5, 10, 0, second)).toISOString()
+      return `${JSON.stringify({ time, limit, reason })}\n`
+    })
+    writeFileSync(join(cwd, 'trace'), trace.join(''))
+    const { stdout } = await run('report-run', ['--json', file, '--trace', 'trace'], { cwd })
+    const { advice } = JSON.parse(stdout.toString()) as { advice: string[] }
+    return advice.find((line) => line.startsWith('--concurrency'))!
+  }
+  assert.match(await advised('answers', [4, 'fixed'], [4, 'fixed']), /more may be faster; auto/)
+  const free = 'no queue at the server'
+  assert.match(
+    await advised('answers', [4, 'start'], [6, free]),
+    /^--concurrency: auto\. .* no long queue, at the limit that auto found\.$/,
+  )
+  assert.match(
+    await advised('answers', [9, 'start'], [8, '12 preemptions a minute'], [9, free]),
+    /^--concurrency: auto\. .* The limit moved once for preemptions: the KV cache is the limit, /,
+  )
+  assert.match(
+    await advised('answers', [9, 'start | start'], [8, `${free} | 4 preemptions a minute`]),
+    /the KV cache is the limit/,
+  )
+  assert.match(await advised('few', [4, 'fixed']), /: 19 answers .* too few to tell\.$/)
+})
+
 interface Counts {
   records: number
   answered: number

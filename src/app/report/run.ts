@@ -76,11 +76,12 @@ export async function reportRun(
     )
   }
   const counted = report.toJSON()
+  const traced = options.trace === undefined ? undefined : trace.toJSON()
   const full: FullReport = {
     ...counted,
-    advice: advice(counted),
+    advice: advice(counted, traced),
     ...(stats && { stats }),
-    ...(options.trace !== undefined && { trace: trace.toJSON() }),
+    ...(traced && { trace: traced }),
   }
   if (options.html !== undefined) await writeHtml(options.html, full)
   const text = options.json ? `${JSON.stringify(full)}\n` : reportText(full)
