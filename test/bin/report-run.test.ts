@@ -233,6 +233,25 @@ test('the advice on concurrency goes by the trace, and gives none of few answers
   assert.match(await advised('few', [4, 'fixed']), /: 19 answers .* too few to tell\.$/)
 })
 
+test('a file of counts has one object: none is named, and a second', async () => {
+  const cwd = newFolder()
+  writeFileSync(join(cwd, 'good'), GOOD)
+  for (const [counts, message, records] of [
+    ['', /stats: no counts of a run in it \[no-shape\]\n$/, undefined],
+    ['\n\n', /stats: no counts of a run in it \[no-shape\]\n$/, undefined],
+    ['{"records":1}\n{"records":2}\n', /stats:2:1: more counts .* \[not-a-record\]\n$/, 1],
+    ['{"records":', /^report-run: stats:1:\d+: .*\[(truncated|not-jsonl)\]\n$/, undefined],
+    ['{"records":1}\n', /^$/, 1],
+  ] as const) {
+    writeFileSync(join(cwd, 'stats'), counts)
+    const result = await run('report-run', ['--json', 'good', '--stats', 'stats'], { cwd })
+    assert.match(result.stderr, message)
+    assert.equal(result.code, result.stderr === '' ? 0 : 1)
+    const report = JSON.parse(result.stdout.toString())
+    assert.deepEqual([report.stats?.records, report.answered], [records, 1])
+  }
+})
+
 interface Counts {
   records: number
   answered: number

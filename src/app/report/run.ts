@@ -21,6 +21,17 @@ import type { ReportOptions } from './options.ts'
 /** A line of a trace or of --stats is no longer than this. */
 const LONGEST_LINE = 16 * 1024 * 1024
 
+const NO_COUNTS = 'no counts of a run'
+const SECOND_COUNTS = {
+  message: 'more counts of a run: only the first are told',
+  code: 'not-a-record',
+}
+
+interface Found {
+  code: number
+  invalid: number
+}
+
 /** The program of report-run: what a run has left behind in, what happened out. */
 export async function reportRun(
   context: Context,
@@ -51,24 +62,30 @@ export async function reportRun(
   }
   let damaged = false
   let worst: number = EXIT.ok
-  const read = async (files: readonly string[], what: string, use: UseObject): Promise<number> => {
-    const { code, invalid } = await readObjects(context, options, files, what, use)
-    damaged ||= invalid > 0
-    worst = Math.max(worst, code)
-    return invalid
+  const read = async (files: readonly string[], what: string, use: UseObject): Promise<Found> => {
+    const found = await readObjects(context, options, files, what, use)
+    damaged ||= found.invalid > 0
+    worst = Math.max(worst, found.code)
+    return found
   }
   // First, so that only the keys of what failed are remembered, and not those of all answers.
   if (options.failures !== undefined) {
-    report.invalid += await read([options.failures], 'no record of a failure', answers)
+    report.invalid += (await read([options.failures], 'no record of a failure', answers)).invalid
   }
-  report.invalid += await read(files, 'no record of an answer or a failure', answers)
+  report.invalid += (await read(files, 'no record of an answer or a failure', answers)).invalid
   if (options.stats !== undefined) {
-    await read([options.stats], 'no counts of a run', (_, bytes, range) => {
+    const found = await read([options.stats], NO_COUNTS, (_, bytes, range) => {
+      if (stats !== undefined) return { ...SECOND_COUNTS, at: range.start }
       const told = parse(bytes, range) as typeof stats
       checkCounts(told, range.start)
       stats = told
       return stats !== undefined
     })
+    // What else is wrong with the file has been told.
+    if (stats === undefined && found.code === EXIT.ok && found.invalid === 0) {
+      damaged = true
+      context.report.error(`${NO_COUNTS} in it`, 'no-shape', { file: options.stats })
+    }
   }
   if (options.trace !== undefined) {
     await read([options.trace], 'no state of a run', (_, bytes, range) =>
@@ -96,7 +113,7 @@ async function readObjects(
   files: readonly string[],
   what: string,
   use: UseObject,
-): Promise<{ code: number; invalid: number }> {
+): Promise<Found> {
   const useless = { message: what, code: 'not-a-record' }
   const lines = new ObjectLines(context, useless, possible(use), (file, found) =>
     noRunRecords(file, found, what),
