@@ -50,6 +50,8 @@ function totals(report: FullReport): string[] {
   const lines = [
     `Records        ${records}: ${answered} answered, ${failed} failed, ${invalid} invalid`,
   ]
+  if (report.repeated > 0)
+    lines.push(`Repeated       ${report.repeated} lines that were counted before, left out`)
   const later = Object.values(report.answered_later).reduce((sum, count) => sum + count, 0)
   if (later > 0)
     lines.push(`Answered later ${later} that had failed: ${counts(report.answered_later)}`)

@@ -48,6 +48,8 @@ export interface Report {
   /** Records that failed and have no answer. */
   failed: number
   invalid: number
+  /** Answers that were read before, line for line: no records. */
+  repeated: number
   finish_reasons: Record<string, number>
   cut_by_length: number
   empty: number
@@ -85,6 +87,7 @@ export interface Report {
 export class RunReport {
   answered = 0
   invalid = 0
+  repeated = 0
   readonly failures = new OpenFailures()
   #finish = new Map<string, number>()
   #empty = 0
@@ -140,6 +143,7 @@ export class RunReport {
       answered: this.answered,
       failed,
       invalid: this.invalid,
+      repeated: this.repeated,
       finish_reasons: sorted(this.#finish),
       cut_by_length: this.#finish.get('length') ?? 0,
       empty: this.#empty,

@@ -11,7 +11,7 @@ const GOOD =
   '"finish_reason":"stop","usage":{"completion_tokens":10},"timing":{"total_ms":90000}}\n'
 
 test('reports what it can of a damaged file, names the rest, exit 1', async () => {
-  const result = await run('report-run', ['--json'], { input: `${GOOD}{"id":2,"sta\n${GOOD}` })
+  const result = await run('report-run', ['--json'], { input: `${GOOD}{"id":2,"sta\n${TIMED}` })
   assert.equal(result.code, 1)
   assert.match(result.stderr, /^report-run: <stdin>:2:\d+: .* \[truncated\]\n$/)
   const report = JSON.parse(result.stdout.toString())
@@ -250,6 +250,22 @@ test('a file of counts has one object: none is named, and a second', async () =>
     const report = JSON.parse(result.stdout.toString())
     assert.deepEqual([report.stats?.records, report.answered], [records, 1])
   }
+})
+
+test('the same line twice counts once, two answers to one record are two', async () => {
+  const cwd = newFolder()
+  const bare = '{"choices":[{"message":{"content":"4"},"finish_reason":"stop"}]}\n'
+  writeFileSync(join(cwd, 'answers'), `${GOOD}${GOOD.replace('90000', '80000')}${bare}`)
+  const args = ['answers', 'answers']
+  const report = JSON.parse(
+    (await run('report-run', ['--json', ...args], { cwd })).stdout.toString(),
+  )
+  // A line without an id may be like another one by chance.
+  assert.deepEqual([report.records, report.answered, report.repeated], [4, 4, 2])
+  assert.equal(report.tokens.completion, 20)
+  const { stdout, code } = await run('report-run', args, { cwd })
+  assert.equal(code, 0)
+  assert.match(stdout.toString(), /^Repeated +2 lines that were counted before, left out$/m)
 })
 
 interface Counts {

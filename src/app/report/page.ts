@@ -71,6 +71,7 @@ function numbers(report: FullReport): string {
     ['answered', `${answered}`],
     ['failed', `${failed}`],
     ['invalid lines', `${invalid}`],
+    ...(report.repeated > 0 ? [['repeated lines', `${report.repeated}`] as [string, string]] : []),
     ['cut by length', `${cut_by_length}`],
     ['empty', `${empty}`],
     ['retried', `${report.retried}`],

@@ -3,6 +3,7 @@ import { SampleReader } from '../../core/answer-sample.ts'
 import type { ValueRange } from '../../core/field.ts'
 import { FILE_SENTENCES, kindIsClear } from '../../core/file-kind.ts'
 import { KeyRule } from '../../core/key.ts'
+import { KnownLines } from '../../core/known-lines.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
 import { RunReport } from '../../core/run-report.ts'
@@ -47,6 +48,7 @@ export async function reportRun(
   let stats: Record<string, unknown> | undefined
   const samples = new SampleReader()
   const keys = new KeyRule()
+  const lines = new KnownLines()
   const answers: UseObject = (scanner, bytes, range) => {
     const named = keys.find(scanner, bytes)
     const sample = samples.read(scanner, bytes, range)
@@ -56,7 +58,13 @@ export async function reportRun(
       failures.fail(sample, named && keys.fingerprint(bytes, named))
       return true
     }
-    if (named !== undefined && failures.any) failures.answer(keys.fingerprint(bytes, named))
+    if (named !== undefined) {
+      if (lines.isKnown(bytes, range)) {
+        report.repeated++
+        return true
+      }
+      if (failures.any) failures.answer(keys.fingerprint(bytes, named))
+    }
     report.answer(sample)
     return true
   }
