@@ -117,8 +117,9 @@ function sparks(values: readonly number[]): string {
     means.push(part.reduce((sum, value) => sum + value, 0) / part.length)
   }
   const most = Math.max(...means)
+  // Nothing at all is not the lowest block: a run that stood still shows.
   return means
-    .map((value) => BLOCKS[most > 0 ? Math.round((value / most) * (BLOCKS.length - 1)) : 0])
+    .map((value) => (value > 0 ? BLOCKS[Math.round((value / most) * (BLOCKS.length - 1))] : ' '))
     .join('')
 }
 
@@ -185,9 +186,13 @@ function stats({ stats: told }: FullReport): string[] {
 function trace({ trace: told }: FullReport): string[] {
   if (told === undefined || told.bins.length === 0) return []
   const { bins, bin_s, reasons, lines } = told
-  const line = (name: string, values: (number | null)[]): string => {
+  const line = (
+    name: string,
+    values: (number | null)[],
+    format = (value: number): string => value.toFixed(1),
+  ): string => {
     const known = values.map((value) => value ?? 0)
-    return `${name.padEnd(14)} ${sparks(known)}  most ${Math.max(...known).toFixed(1)}`
+    return `${name.padEnd(14)} ${sparks(known)}  most ${format(Math.max(...known))}`
   }
   const moved = counts(reasons)
   return [
@@ -205,8 +210,9 @@ function trace({ trace: told }: FullReport): string[] {
       bins.map((bin) => bin.tokens_per_second),
     ),
     line(
-      'first token ms',
+      'first token',
       bins.map((bin) => bin.first_token_ms),
+      formatDuration,
     ),
     ...(moved === '' ? [] : [`limit moved    ${moved}`]),
   ]

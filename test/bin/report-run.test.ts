@@ -268,6 +268,24 @@ test('the same line twice counts once, two answers to one record are two', async
   assert.match(stdout.toString(), /^Repeated +2 lines that were counted before, left out$/m)
 })
 
+test('over time: nothing is a blank, durations have their unit', async () => {
+  const cwd = newFolder()
+  const at = (second: number): string => `2026-01-05T10:00:${String(second).padStart(2, '0')}Z`
+  const answer = (id: number, second: number): string =>
+    TIMED.replace('"id":1', `"id":${id}`).replace('90000', '900').replace(at(0), at(second))
+  const state = (second: number, limit: number, first?: number): string =>
+    `${JSON.stringify({ time: at(second), limit, in_flight: 0, first_token_ms: first })}\n`
+  writeFileSync(join(cwd, 'answers'), answer(1, 0) + answer(2, 3))
+  writeFileSync(join(cwd, 'trace'), state(0, 1) + state(1, 100) + state(2, 100, 21_120.5))
+  const { stdout } = await run('report-run', ['answers', '--trace', 'trace'], { cwd })
+  const text = stdout.toString()
+  assert.match(text, /^requests\/s {5}█ {2}█ {2}most 1\.00$/m)
+  assert.match(text, /^limit {10}▁██ {2}most 100\.0$/m)
+  assert.match(text, /^in flight {9} {2}most 0\.0$/m)
+  assert.match(text, /^first token {6}█ {2}most 21\.1 s$/m)
+  assert.doesNotMatch(text, /\. [a-z]/)
+})
+
 interface Counts {
   records: number
   answered: number
