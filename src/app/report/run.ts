@@ -70,7 +70,7 @@ export async function reportRun(
   }
   let damaged = false
   let worst: number = EXIT.ok
-  const read = async (files: readonly string[], what: string, use: UseObject): Promise<Found> => {
+  const read: Read = async (files, what, use) => {
     const found = await readObjects(context, options, files, what, use)
     damaged ||= found.invalid > 0
     worst = Math.max(worst, found.code)
@@ -82,18 +82,8 @@ export async function reportRun(
   }
   report.invalid += (await read(files, 'no record of an answer or a failure', answers)).invalid
   if (options.stats !== undefined) {
-    const found = await read([options.stats], NO_COUNTS, (_, bytes, range) => {
-      if (stats !== undefined) return { ...SECOND_COUNTS, at: range.start }
-      const told = parse(bytes, range) as typeof stats
-      checkCounts(told, range.start)
-      stats = told
-      return stats !== undefined
-    })
-    // What else is wrong with the file has been told.
-    if (stats === undefined && found.code === EXIT.ok && found.invalid === 0) {
-      damaged = true
-      context.report.error(`${NO_COUNTS} in it`, 'no-shape', { file: options.stats })
-    }
+    stats = await readCounts(context, options.stats, read)
+    damaged ||= stats === undefined
   }
   if (options.trace !== undefined) {
     await read([options.trace], 'no state of a run', (_, bytes, range) =>
@@ -112,6 +102,29 @@ export async function reportRun(
   const text = options.json ? `${JSON.stringify(full)}\n` : reportText(full)
   await writeAll(context.stdout.fd, Buffer.from(text), '<stdout>')
   return Math.max(worst, damaged ? EXIT.data : EXIT.ok)
+}
+
+type Read = (files: readonly string[], what: string, use: UseObject) => Promise<Found>
+
+/** The one object of --stats; undefined where there is none, which has been named. */
+async function readCounts(
+  context: Context,
+  file: string,
+  read: Read,
+): Promise<Record<string, unknown> | undefined> {
+  let stats: Record<string, unknown> | undefined
+  const found = await read([file], NO_COUNTS, (_, bytes, range) => {
+    if (stats !== undefined) return { ...SECOND_COUNTS, at: range.start }
+    const told = parse(bytes, range) as typeof stats
+    checkCounts(told, range.start)
+    stats = told
+    return stats !== undefined
+  })
+  // What else is wrong with the file has been told.
+  if (stats === undefined && found.code === EXIT.ok && found.invalid === 0) {
+    context.report.error(`${NO_COUNTS} in it`, 'no-shape', { file })
+  }
+  return stats
 }
 
 /** Reads files, and names what in them is of no use, or the file as a whole. */
