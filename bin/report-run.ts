@@ -39,16 +39,19 @@ export const command = defineCommand({
   },
   notes: `
 FILE holds records of fanout-complete, lines of batch output files, or bare completions. One pass,
-and memory that grows only with the records that failed. Times need the record's timing (batch lines
+and memory of 12 to 24 bytes an answer. Times need the record's timing (batch lines
 have none); percentiles come within 5 %. Rates and open requests over time are those of answers.
 
 A record that failed and was answered later, by a run that went on, is answered; one that failed twice is
-one. --failures is read first. Records are told apart by their id.
+one. --failures is read first. Records are told apart by their id. A line of an answer with an id that comes
+twice, as in a file that is given twice, counts once; two answers to one record are two.
 
 A total timeout kills the longest answers: the table tells, for 60 s to an hour, what share of these
-answers it would have killed, and how much shorter those left would be in the mean.
+answers it would have killed, and how much shorter those left would be in the mean. It holds for each
+request: of a record of several turns the longest turn counts, where their times are told.
 
-Lines that cannot be used are named on standard error and counted; the rest is reported.
+Lines that cannot be used are named on standard error and counted; the rest is reported. So are records
+with a value that cannot be: a request of more than a year, a date before 2000, 1e308 tokens.
 
 Exit code: 0 all well, 1 some lines could not be used, 2 wrong usage or a file that cannot be read or
 written.

@@ -10,8 +10,19 @@ import type { LineBlock } from '../streams/line-blocks.ts'
 import { FileShape, UnreadLines } from './file-shape.ts'
 import { contentOf, eachLine, RECORD_POLICY } from './record-lines.ts'
 
+/** Why an object of the right kind is of no use, and where in the bytes that is seen. */
+export interface UselessObject {
+  message: string
+  code: string
+  at: number
+}
+
 /** What is done with an object that the scanner has just read; false where it is none of its own. */
-export type UseObject = (scanner: JsonScanner, bytes: Buffer, range: ValueRange) => boolean
+export type UseObject = (
+  scanner: JsonScanner,
+  bytes: Buffer,
+  range: ValueRange,
+) => boolean | UselessObject
 
 /** Reads lines as objects, and names those that cannot be used. */
 export class ObjectLines {
@@ -82,13 +93,16 @@ export class ObjectLines {
     while (bytes[range.start]! <= 0x20) range.start++
     while (bytes[range.end - 1]! <= 0x20) range.end--
     this.#unread.release()
-    if (bytes[range.start] === 0x7b && this.#use(judge.scanner, bytes, range)) {
-      if (this.#shape?.isKnown === false) this.#shape.known()
-      return
-    }
-    const tell = (): void => {
+    const used = bytes[range.start] === 0x7b && this.#use(judge.scanner, bytes, range)
+    const tell = (column = 1): void => {
+      const { message, code } = typeof used === 'object' ? used : this.#useless
       this.invalid++
-      this.#context.report.error(this.#useless.message, this.#useless.code, { ...place, column: 1 })
+      this.#context.report.error(message, code, { ...place, column })
+    }
+    if (used !== false) {
+      if (this.#shape?.isKnown === false) this.#shape.known()
+      if (typeof used === 'object') tell(used.at - start + 1)
+      return
     }
     if (this.#shape === undefined || this.#shape.isKnown) return tell()
     this.#shape.hold(place.file!, () => namesOf(judge.scanner, bytes, range), tell)

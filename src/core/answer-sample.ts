@@ -4,6 +4,7 @@ import { stringAt, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
 import { MemberFinder } from './member-finder.ts'
 import { RowProblem } from './row-problem.ts'
+import { ToldValues } from './told-values.ts'
 
 const MEMBERS = [
   'timing',
@@ -14,6 +15,7 @@ const MEMBERS = [
   'choices',
   'text',
   'attempts',
+  'turns',
 ] as const
 const TIMING = 0
 const USAGE = 1
@@ -23,6 +25,7 @@ const RESPONSE = 4
 const CHOICES = 5
 const TEXT = 6
 const ATTEMPTS = 7
+const TURNS = 8
 /** A longer member is not one of those that are looked into here. */
 const LONGEST = 64 * 1024 * 1024
 
@@ -36,11 +39,14 @@ export interface AnswerSample {
   /** Characters of the answer, and of its reasoning. */
   chars: number
   reasoningChars: number
+  /** Requests that it took; of several turns, those of the turn that took most. */
   attempts: number | undefined
   /** Milliseconds since 1970. */
   startedAt: number | undefined
   firstTokenMs: number | undefined
   totalMs: number | undefined
+  /** Its longest request, which is the whole unless the record tells the time of each turn. */
+  longestMs: number | undefined
 }
 
 type Json = Record<string, unknown>
@@ -54,11 +60,12 @@ export class SampleReader {
    * Reads the object that the scanner has just read from `range`.
    *
    * @returns a sample, the code of a failure, or undefined where it is neither
+   * @throws ImpossibleValue where a number or date of an answer cannot be
    */
   read(scanner: JsonScanner, bytes: Buffer, range: ValueRange): AnswerSample | string | undefined {
     this.#finder.look(scanner, bytes)
     const members = MEMBERS.map((_, place) => this.#finder.value(place))
-    const timing = parse(bytes, members[TIMING])
+    const at = (place: number): number => members[place]?.start ?? range.start
     let record: ReturnType<AnswerReader['read']>
     try {
       record = this.#answers.read(scanner, bytes, range)
@@ -68,14 +75,20 @@ export class SampleReader {
       record = 'no-conversation'
     }
     if (record === 'failed') return failureCode(bytes, members)
-    const sample = emptySample(timing, number(parseValue(bytes, members[ATTEMPTS])))
-    if (record === 'no-conversation' || record.isBatch) {
-      const body = bodyOf(bytes, members)
-      return body && fromBody(sample, body)
+    const conversation = record === 'no-conversation' || record.isBatch ? undefined : record
+    const body = conversation === undefined ? bodyOf(bytes, members) : undefined
+    if (conversation === undefined && body === undefined) return undefined
+    const sample = emptySample(new ToldValues(parse(bytes, members[TIMING]), at(TIMING)))
+    const own = { attempts: parseValue(bytes, members[ATTEMPTS]) }
+    sample.attempts = new ToldValues(own, at(ATTEMPTS)).count('attempts')
+    addTurns(sample, parseValue(bytes, members[TURNS]), at(TURNS))
+    if (body !== undefined) {
+      const place = members[RESPONSE] === undefined ? USAGE : RESPONSE
+      return fromBody(sample, body, at(place))
     }
-    addUsage(sample, parse(bytes, members[USAGE]))
+    addUsage(sample, parse(bytes, members[USAGE]), at(USAGE))
     sample.finishReason = stringAt(bytes, members[FINISH]) ?? 'none'
-    const answer = record.turns.at(-1)
+    const answer = conversation?.turns.at(-1)
     if (answer?.content !== undefined) sample.chars = contentLength(bytes, answer.content)
     if (answer?.reasoning !== undefined)
       sample.reasoningChars = contentLength(bytes, answer.reasoning)
@@ -84,9 +97,18 @@ export class SampleReader {
   }
 }
 
-function emptySample(timing: Json | undefined, attempts: number | undefined): AnswerSample {
-  const startedAt =
-    typeof timing?.started_at === 'string' ? Date.parse(timing.started_at) : Number.NaN
+/** Members of other tools have the name, too: only turns that all tell their time are looked at. */
+function addTurns(sample: AnswerSample, turns: unknown, at: number): void {
+  if (!Array.isArray(turns) || turns.length === 0) return
+  if (!turns.every((turn) => typeof object(turn)?.total_ms === 'number')) return
+  const told = turns.map((turn) => new ToldValues(object(turn), at))
+  const most = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b))
+  sample.longestMs = most(told.map((turn) => turn.duration('total_ms') ?? 0))
+  sample.attempts = most(told.map((turn) => turn.count('attempts') ?? 1))
+}
+
+function emptySample(timing: ToldValues): AnswerSample {
+  const totalMs = timing.duration('total_ms')
   return {
     finishReason: 'none',
     isEmpty: true,
@@ -95,10 +117,11 @@ function emptySample(timing: Json | undefined, attempts: number | undefined): An
     reasoningTokens: undefined,
     chars: 0,
     reasoningChars: 0,
-    attempts,
-    startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
-    firstTokenMs: number(timing?.first_token_ms),
-    totalMs: number(timing?.total_ms),
+    attempts: undefined,
+    startedAt: timing.date('started_at'),
+    firstTokenMs: timing.duration('first_token_ms', totalMs),
+    totalMs,
+    longestMs: totalMs,
   }
 }
 
@@ -116,8 +139,8 @@ function bodyOf(bytes: Buffer, members: readonly (ValueRange | undefined)[]): Js
   return { choices: [{ text, finish_reason: finish }], usage: parse(bytes, members[USAGE]) }
 }
 
-function fromBody(sample: AnswerSample, body: Json): AnswerSample {
-  addUsage(sample, object(body.usage))
+function fromBody(sample: AnswerSample, body: Json, at: number): AnswerSample {
+  addUsage(sample, object(body.usage), at)
   const choice = Array.isArray(body.choices) ? object(body.choices[0]) : undefined
   if (typeof choice?.finish_reason === 'string') sample.finishReason = choice.finish_reason
   const message = object(choice?.message)
@@ -128,11 +151,12 @@ function fromBody(sample: AnswerSample, body: Json): AnswerSample {
   return sample
 }
 
-function addUsage(sample: AnswerSample, usage: Json | undefined): void {
-  const details = object(usage?.completion_tokens_details)
-  sample.promptTokens = number(usage?.prompt_tokens)
-  sample.completionTokens = number(usage?.completion_tokens)
-  sample.reasoningTokens = number(details?.reasoning_tokens ?? usage?.reasoning_tokens)
+function addUsage(sample: AnswerSample, usage: Json | undefined, at: number): void {
+  const told = new ToldValues(usage, at)
+  const details = new ToldValues(object(usage?.completion_tokens_details), at)
+  sample.promptTokens = told.count('prompt_tokens')
+  sample.completionTokens = told.count('completion_tokens')
+  sample.reasoningTokens = details.count('reasoning_tokens') ?? told.count('reasoning_tokens')
 }
 
 /** The code of a failed record: fanout-complete's, the server's, or the status. */
@@ -140,8 +164,8 @@ function failureCode(bytes: Buffer, members: readonly (ValueRange | undefined)[]
   const error = parse(bytes, members[ERROR])
   for (const word of [error?.code, error?.type]) if (typeof word === 'string') return word
   const response = parse(bytes, members[RESPONSE])
-  const status = number(response?.status_code)
-  return status === undefined ? 'unknown' : `http-${status}`
+  const status = response?.status_code
+  return typeof status !== 'number' ? 'unknown' : `http-${status}`
 }
 
 function parse(bytes: Buffer, range: ValueRange | undefined): Json | undefined {
@@ -161,9 +185,4 @@ function object(value: unknown): Json | undefined {
 
 function length(value: unknown): number {
   return typeof value === 'string' ? value.length : Array.isArray(value) ? value.length : 0
-}
-
-/** What can be a count or a duration. */
-function number(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 }

@@ -1,17 +1,25 @@
 import { formatDuration } from './quantity.ts'
 import type { Report } from './run-report.ts'
+import type { TraceReport } from './trace-report.ts'
+
+/** With fewer answers the ramp and the tail are the run: its height says nothing of a longer one. */
+const FEW = 20
 
 /** What to set next time, each with the arithmetic behind it; data for a person. */
-export function advice(report: Report): string[] {
-  return [timeoutAdvice, openAdvice, lengthAdvice, timeAdvice, failureAdvice].flatMap(
-    (of) => of(report) ?? [],
-  )
+export function advice(report: Report, trace?: TraceReport): string[] {
+  return [
+    timeoutAdvice(report),
+    openAdvice(report, trace),
+    lengthAdvice(report),
+    timeAdvice(report),
+    failureAdvice(report),
+  ].filter((line) => line !== undefined)
 }
 
-function timeoutAdvice({ total_ms, what_if }: Report): string | undefined {
-  if (total_ms.count === 0) return undefined
+function timeoutAdvice({ longest_request_ms, what_if }: Report): string | undefined {
+  if (longest_request_ms === null) return undefined
   const worst = what_if.findLast(({ killed }) => killed > 0)
-  const longest = `the longest answer took ${formatDuration(total_ms.max)}`
+  const longest = `The longest request took ${formatDuration(longest_request_ms)}`
   const loss =
     worst === undefined
       ? ''
@@ -20,9 +28,12 @@ function timeoutAdvice({ total_ms, what_if }: Report): string | undefined {
 }
 
 /** Little's law, and the queue as first tokens show it, without the ramp and the tail of the run. */
-function openAdvice(report: Report): string | undefined {
+function openAdvice(report: Report, trace: TraceReport | undefined): string | undefined {
   const { mean_open, requests_per_second, total_ms, first_token_ms, at_height } = report
   if (mean_open === null || requests_per_second === null) return undefined
+  if (total_ms.count < FEW) {
+    return `--concurrency: ${total_ms.count} answers with their times are too few to tell.`
+  }
   const mean = total_ms.mean / 1000
   const law =
     `${mean_open.toFixed(1)} requests were open in the mean = ` +
@@ -32,6 +43,12 @@ function openAdvice(report: Report): string | undefined {
   const span = formatDuration(seconds * 1000)
   const height = `For ${span} at its height ${open.toFixed(1)} were open`
   const split = `${queued.toFixed(1)} of them waited in a queue for a first token`
+  if (trace !== undefined && trace.preempted > 0) {
+    return `--concurrency: auto. ${law}. ${height}, ${split}. ${preemptions(trace)}`
+  }
+  if (queued < 0.1 * open && trace?.auto) {
+    return `--concurrency: auto. ${law}. ${height}, ${split}: no long queue, at the limit that auto found.`
+  }
   if (queued < 0.1 * open) {
     return `--concurrency: ${law}. ${height}, ${split}: no long queue, more may be faster; auto finds out.`
   }
@@ -40,10 +57,17 @@ function openAdvice(report: Report): string | undefined {
   return `--concurrency: ${next} or auto. ${law}. ${height}, ${split}, which gains nothing: ${rest}.`
 }
 
+function preemptions({ preempted }: TraceReport): string {
+  const times = preempted === 1 ? 'once' : `${preempted} times`
+  return `The limit moved ${times} for preemptions: the KV cache is the limit, and more open requests are not faster.`
+}
+
 function lengthAdvice({ cut_by_length, answered, answer_tokens }: Report): string | undefined {
   if (cut_by_length === 0) return undefined
   const share = percent(cut_by_length / answered)
-  return `--max-tokens: ${cut_by_length} of ${answered} answers (${share}) were cut at up to ${answer_tokens.max} tokens; twice that lets more of them end.`
+  const cut = `--max-tokens: ${cut_by_length} of ${answered} answers (${share}) were cut`
+  if (answer_tokens.count === 0) return `${cut}; twice that lets more of them end.`
+  return `${cut} at up to ${answer_tokens.max} tokens; twice that lets more of them end.`
 }
 
 function timeAdvice({ tokens_per_second, answer_tokens }: Report): string | undefined {

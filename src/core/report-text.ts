@@ -1,6 +1,6 @@
 import { formatDuration } from './quantity.ts'
 import { percent } from './report-advice.ts'
-import type { Distribution, Report } from './run-report.ts'
+import type { Distribution, Report, WhatIf } from './run-report.ts'
 import type { TraceReport } from './trace-report.ts'
 
 const BLOCKS = '▁▂▃▄▅▆▇█'
@@ -46,10 +46,12 @@ export function counts(of: Record<string, number>): string {
 }
 
 function totals(report: FullReport): string[] {
-  const { records, answered, failed, invalid, tokens, seconds } = report
+  const { records, answered, failed, invalid, seconds } = report
   const lines = [
     `Records        ${records}: ${answered} answered, ${failed} failed, ${invalid} invalid`,
   ]
+  if (report.repeated > 0)
+    lines.push(`Repeated       ${report.repeated} lines that were counted before, left out`)
   const later = Object.values(report.answered_later).reduce((sum, count) => sum + count, 0)
   if (later > 0)
     lines.push(`Answered later ${later} that had failed: ${counts(report.answered_later)}`)
@@ -58,16 +60,25 @@ function totals(report: FullReport): string[] {
   const share = (count: number): string => `${count} (${percent(count / answered)})`
   lines.push(
     `Cut, empty     ${share(report.cut_by_length)} cut by length, ${share(report.empty)} empty, ${share(report.retried)} retried`,
-    `Tokens         ${tokens.prompt} prompt, ${tokens.completion} completion, ${tokens.reasoning} reasoning`,
+    `Tokens         ${tokenCounts(report)}`,
   )
   if (report.reasoning_share !== null)
     lines.push(`Reasoning      ${percent(report.reasoning_share)}`)
   if (seconds === null) return lines
   lines.push(
     `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}${pauses(report)}`,
-    `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second!.toFixed(0)} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
+    `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second?.toFixed(0) ?? 'unknown'} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
   )
   return lines
+}
+
+/** Of answers of which some told no length the counts are those of the others. */
+function tokenCounts({ tokens, answered, answer_tokens }: Report): string {
+  const untold = answered - answer_tokens.count
+  if (Object.values(tokens).every((count) => count === null)) return 'unknown: no answer has usage'
+  const told = Object.entries(tokens).map(([name, count]) => `${count ?? 'unknown'} ${name}`)
+  const but = untold > 0 ? `; ${untold} answers do not tell` : ''
+  return `${told.join(', ')}${but}`
 }
 
 /** How a run that was stopped and went on is told of. */
@@ -81,6 +92,7 @@ function overTime({ over_time }: Report): string[] {
   if (bins.length < 2) return []
   const line = (name: string, values: number[], digits: number): string =>
     `${name.padEnd(14)} ${sparks(values)}  most ${Math.max(...values).toFixed(digits)}`
+  const tokens = bins.flatMap((bin) => bin.tokens_per_s ?? [])
   return [
     `Over time (${bins.length} bins of ${bin_s} s)`,
     line(
@@ -88,11 +100,7 @@ function overTime({ over_time }: Report): string[] {
       bins.map((bin) => bin.requests_per_s),
       2,
     ),
-    line(
-      'tokens/s',
-      bins.map((bin) => bin.tokens_per_s),
-      0,
-    ),
+    ...(tokens.length > 0 ? [line('tokens/s', tokens, 0)] : []),
     line(
       'open',
       bins.map((bin) => bin.open),
@@ -109,8 +117,9 @@ function sparks(values: readonly number[]): string {
     means.push(part.reduce((sum, value) => sum + value, 0) / part.length)
   }
   const most = Math.max(...means)
+  // Nothing at all is not the lowest block: a run that stood still shows.
   return means
-    .map((value) => BLOCKS[most > 0 ? Math.round((value / most) * (BLOCKS.length - 1)) : 0])
+    .map((value) => (value > 0 ? BLOCKS[Math.round((value / most) * (BLOCKS.length - 1))] : ' '))
     .join('')
 }
 
@@ -140,12 +149,18 @@ function failures({ failures: codes }: Report): string[] {
 
 function whatIf({ what_if }: Report): string[] {
   if (what_if.length === 0) return []
-  const lines = what_if.map(({ timeout_s, killed, killed_share, shorter_share }) => {
+  const lines = what_if.map((row) => {
+    const { timeout_s, killed, killed_share, shorter_share } = row
     const shorter =
-      shorter_share === null ? 'no answer left' : `mean length ${signed(-shorter_share)}`
+      shorter_share === null ? lengthLeft(row) : `mean length ${signed(-shorter_share)}`
     return `  ${`${timeout_s} s`.padEnd(7)} kills ${`${killed}`.padStart(6)} (${percent(killed_share)}), ${shorter}`
   })
   return ['A total timeout would have cost', ...lines]
+}
+
+/** What is said of answers left whose length is not known, or of none. */
+export function lengthLeft({ killed_share }: WhatIf): string {
+  return killed_share === 1 ? 'no answer left' : 'length unknown'
 }
 
 /** A change in per cent, with its sign unless it is none. */
@@ -171,9 +186,13 @@ function stats({ stats: told }: FullReport): string[] {
 function trace({ trace: told }: FullReport): string[] {
   if (told === undefined || told.bins.length === 0) return []
   const { bins, bin_s, reasons, lines } = told
-  const line = (name: string, values: (number | null)[]): string => {
+  const line = (
+    name: string,
+    values: (number | null)[],
+    format = (value: number): string => value.toFixed(1),
+  ): string => {
     const known = values.map((value) => value ?? 0)
-    return `${name.padEnd(14)} ${sparks(known)}  most ${Math.max(...known).toFixed(1)}`
+    return `${name.padEnd(14)} ${sparks(known)}  most ${format(Math.max(...known))}`
   }
   const moved = counts(reasons)
   return [
@@ -191,8 +210,9 @@ function trace({ trace: told }: FullReport): string[] {
       bins.map((bin) => bin.tokens_per_second),
     ),
     line(
-      'first token ms',
+      'first token',
       bins.map((bin) => bin.first_token_ms),
+      formatDuration,
     ),
     ...(moved === '' ? [] : [`limit moved    ${moved}`]),
   ]

@@ -37,7 +37,7 @@ export interface WhatIf {
   timeout_s: number
   killed: number
   killed_share: number
-  /** Mean tokens of those left, and how much less that is than of all, as a share. */
+  /** Mean tokens of those left, and how much less that is than of all, as a share; null: unknown. */
   survivors_mean_tokens: number | null
   shorter_share: number | null
 }
@@ -48,11 +48,14 @@ export interface Report {
   /** Records that failed and have no answer. */
   failed: number
   invalid: number
+  /** Answers that were read before, line for line: no records. */
+  repeated: number
   finish_reasons: Record<string, number>
   cut_by_length: number
   empty: number
   retried: number
-  tokens: { prompt: number; completion: number; reasoning: number }
+  /** Null where no record tells. */
+  tokens: { prompt: number | null; completion: number | null; reasoning: number | null }
   /** Share of reasoning in tokens where servers tell, else in characters. */
   reasoning_share: number | null
   started_at: string | null
@@ -67,9 +70,11 @@ export interface Report {
   at_height: { seconds: number; open: number; queued: number } | null
   over_time: {
     bin_s: number
-    bins: { time: string; requests_per_s: number; tokens_per_s: number; open: number }[]
+    bins: { time: string; requests_per_s: number; tokens_per_s: number | null; open: number }[]
   }
   total_ms: Distribution
+  /** A record of several turns has a request for each. */
+  longest_request_ms: number | null
   first_token_ms: Distribution
   answer_tokens: Distribution
   failures: Record<string, number>
@@ -82,13 +87,15 @@ export interface Report {
 export class RunReport {
   answered = 0
   invalid = 0
+  repeated = 0
   readonly failures = new OpenFailures()
   #finish = new Map<string, number>()
   #empty = 0
   #retried = 0
-  #tokens = { prompt: 0, completion: 0, reasoning: 0 }
+  #tokens: Report['tokens'] = { prompt: null, completion: null, reasoning: null }
   #chars = { answer: 0, reasoning: 0 }
   #total = new Histogram()
+  #longest = 0
   #first = new Histogram()
   #length = new Histogram()
   #bins = new TimeBins(5)
@@ -103,16 +110,18 @@ export class RunReport {
     count(this.#finish, sample.finishReason)
     if (sample.isEmpty) this.#empty++
     if ((sample.attempts ?? 1) > 1) this.#retried++
-    this.#tokens.prompt += sample.promptTokens ?? 0
-    this.#tokens.completion += completionTokens ?? 0
-    this.#tokens.reasoning += sample.reasoningTokens ?? 0
+    this.#tokens.prompt = added(this.#tokens.prompt, sample.promptTokens)
+    this.#tokens.completion = added(this.#tokens.completion, completionTokens)
+    this.#tokens.reasoning = added(this.#tokens.reasoning, sample.reasoningTokens)
     this.#chars.answer += sample.chars
     this.#chars.reasoning += sample.reasoningChars
     if (completionTokens !== undefined) this.#length.add(completionTokens)
     if (firstTokenMs !== undefined) this.#first.add(firstTokenMs)
     if (totalMs === undefined) return
     this.#total.add(totalMs)
-    this.#whatIf(totalMs, completionTokens)
+    const longest = sample.longestMs ?? totalMs
+    this.#longest = Math.max(this.#longest, longest)
+    this.#whatIf(longest, completionTokens)
     this.#overTime(sample, totalMs)
   }
 
@@ -123,6 +132,7 @@ export class RunReport {
     const { reasoning, completion } = this.#tokens
     const chars = this.#chars.answer + this.#chars.reasoning
     const byChars = chars > 0 ? this.#chars.reasoning / chars : null
+    const isTold = completion !== null
     const bins = this.#bins.list()
     const width = this.#bins.width / 1000
     const failures = this.failures.byCode()
@@ -133,18 +143,21 @@ export class RunReport {
       answered: this.answered,
       failed,
       invalid: this.invalid,
+      repeated: this.repeated,
       finish_reasons: sorted(this.#finish),
       cut_by_length: this.#finish.get('length') ?? 0,
       empty: this.#empty,
       retried: this.#retried,
       tokens: { ...this.#tokens },
-      reasoning_share: reasoning > 0 && completion > 0 ? reasoning / completion : byChars,
+      reasoning_share: reasoning && completion ? reasoning / completion : byChars,
       started_at: seconds === null ? null : new Date(from!).toISOString(),
       seconds,
       parts,
       paused_seconds: paused / 1000,
       requests_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[FINISHED]!, 0)),
-      tokens_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[TOKENS]!, 0)),
+      tokens_per_second: isTold
+        ? rate(bins.reduce((sum, { sums }) => sum + sums[TOKENS]!, 0))
+        : null,
       mean_open: rate(open),
       at_height: this.#atHeight(bins),
       over_time: {
@@ -152,11 +165,12 @@ export class RunReport {
         bins: bins.map(({ at, sums }) => ({
           time: new Date(at).toISOString(),
           requests_per_s: sums[FINISHED]! / width,
-          tokens_per_s: sums[TOKENS]! / width,
+          tokens_per_s: isTold ? sums[TOKENS]! / width : null,
           open: sums[OPEN]! / 1000 / width,
         })),
       },
       total_ms: distribution(this.#total),
+      longest_request_ms: this.#total.count === 0 ? null : this.#longest,
       first_token_ms: distribution(this.#first),
       answer_tokens: distribution(this.#length),
       failures: failures.open,
@@ -193,14 +207,15 @@ export class RunReport {
     return { seconds: ms / 1000, open: mean(OPEN), queued }
   }
 
-  #whatIf(totalMs: number, tokens: number | undefined): void {
+  /** A timeout holds for each request, and a record with one that was killed has failed. */
+  #whatIf(longestMs: number, tokens: number | undefined): void {
     if (tokens !== undefined) {
       this.#timed.count++
       this.#timed.tokens += tokens
     }
     for (const [index, timeout] of TIMEOUTS.entries()) {
       const left = this.#left[index]!
-      if (totalMs > timeout * 1000) left.killed++
+      if (longestMs > timeout * 1000) left.killed++
       else if (tokens !== undefined) {
         left.count++
         left.tokens += tokens
@@ -218,10 +233,14 @@ export class RunReport {
         killed,
         killed_share: killed / this.#total.count,
         survivors_mean_tokens: survivors,
-        shorter_share: survivors === null || !(mean > 0) ? null : 1 - survivors / mean,
+        shorter_share: survivors === null ? null : mean > 0 ? 1 - survivors / mean : 0,
       }
     })
   }
+}
+
+function added(sum: number | null, amount: number | undefined): number | null {
+  return amount === undefined ? sum : (sum ?? 0) + amount
 }
 
 function distribution(histogram: Histogram): Distribution {

@@ -1,4 +1,5 @@
 import { TimeBins } from './time-bins.ts'
+import { ToldValues } from './told-values.ts'
 
 const FIELDS = [
   'in_flight',
@@ -15,7 +16,16 @@ export interface TraceReport {
   bins: ({ time: string } & Record<(typeof FIELDS)[number], number | null>)[]
   /** How often the limit moved for which reason. */
   reasons: Record<string, number>
+  /** The limit was that of --concurrency auto. */
+  auto: boolean
+  /** How often it moved because the server had preempted requests: its KV cache was full. */
+  preempted: number
 }
+
+/** The reason of a limit that a number set; auto gives others. */
+const FIXED = 'fixed'
+/** As auto words it, for one of several servers, too. */
+const PREEMPTED = /\bpreemptions a minute\b/
 
 /** Adds up the lines of --trace. */
 export class TraceReader {
@@ -24,21 +34,32 @@ export class TraceReader {
   #bins = new TimeBins(2 * FIELDS.length)
   #reasons = new Map<string, number>()
   #limit: unknown
+  #auto = false
+  #preempted = 0
 
-  /** @returns false where it is no line of a trace */
-  add(line: unknown): boolean {
+  /**
+   * @param place where in the bytes the line begins
+   * @returns false where it is no line of a trace
+   * @throws ImpossibleValue where a number or date in it cannot be
+   */
+  add(line: unknown, place: number): boolean {
     const state = line as Record<string, unknown> | null
-    const at = typeof state?.time === 'string' ? Date.parse(state.time) : Number.NaN
-    if (state === null || Number.isNaN(at)) return false
+    if (typeof state?.time !== 'string') return false
+    const told = new ToldValues(state, place)
+    const at = told.date('time')!
+    const values = FIELDS.map((field) =>
+      field === 'first_token_ms' ? told.duration(field) : told.count(field),
+    )
     this.#lines++
-    for (const [index, field] of FIELDS.entries()) {
-      const value = state[field]
-      if (typeof value !== 'number') continue
+    for (const [index, value] of values.entries()) {
+      if (value === undefined) continue
       this.#bins.add(at, index, value)
       this.#bins.add(at, FIELDS.length + index, 1)
     }
     const { limit, reason } = state
+    if (typeof reason === 'string' && reason !== FIXED) this.#auto = true
     if (limit !== this.#limit && this.#limit !== undefined && typeof reason === 'string') {
+      if (PREEMPTED.test(reason)) this.#preempted++
       // 14 waiting at the server, 15 waiting at the server: one reason.
       const key = reason.replaceAll(/\d+/g, 'N').slice(0, 80)
       if (this.#reasons.has(key) || this.#reasons.size < 50) {
@@ -62,6 +83,13 @@ export class TraceReader {
       }
     })
     const reasons = Object.fromEntries([...this.#reasons].toSorted((a, b) => b[1] - a[1]))
-    return { lines: this.#lines, bin_s: this.#bins.width / 1000, bins, reasons }
+    return {
+      lines: this.#lines,
+      bin_s: this.#bins.width / 1000,
+      bins,
+      reasons,
+      auto: this.#auto,
+      preempted: this.#preempted,
+    }
   }
 }

@@ -96,7 +96,7 @@ describe('report-run over a run', () => {
       /^Finish +stop \d+/m,
       /^Tokens +\d+ prompt, \d+ completion/m,
       /^Reasoning +\d+\.\d %$/m,
-      /^tokens\/s +\S+ +most \d+$/m,
+      /^tokens\/s +[▁-█ ]+ most \d+$/m,
       /^Total time: mean .*, p50 .*, p99 .*, max /m,
       /^First token: mean /m,
       /^Answer length: mean /m,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { startSimulator } from '../../src/simulator/server.ts'
 import { newFolder, run } from '../support/run.ts'
 
@@ -11,7 +11,7 @@ const GOOD =
   '"finish_reason":"stop","usage":{"completion_tokens":10},"timing":{"total_ms":90000}}\n'
 
 test('reports what it can of a damaged file, names the rest, exit 1', async () => {
-  const result = await run('report-run', ['--json'], { input: `${GOOD}{"id":2,"sta\n${GOOD}` })
+  const result = await run('report-run', ['--json'], { input: `${GOOD}{"id":2,"sta\n${TIMED}` })
   assert.equal(result.code, 1)
   assert.match(result.stderr, /^report-run: <stdin>:2:\d+: .* \[truncated\]\n$/)
   const report = JSON.parse(result.stdout.toString())
@@ -90,6 +90,200 @@ test('what failed and was answered by a run that went on is answered', async (t)
     assert.deepEqual([code, stderr], [0, ''])
     return JSON.parse(stdout.toString()) as Counts
   }
+})
+
+test('a total timeout holds for each turn: the longest one of a record counts', async () => {
+  const turns = (...times: number[]): string =>
+    GOOD.replace(
+      '"timing":{"total_ms":90000}',
+      `"attempts":3,"timing":{"total_ms":180000},"turns":${JSON.stringify(times.map((total) => ({ attempts: 1, total_ms: total })))}`,
+    )
+  const input =
+    turns(50_000, 70_000, 60_000) +
+    // Turns of another tool, or without their times: the whole is what is known.
+    GOOD.replace('"timing"', '"turns":["q","a"],"timing"').replace('90000', '180000') +
+    turns(50_000, 50_000, 50_000)
+  const { code, stderr, stdout } = await run('report-run', ['--json'], { input })
+  assert.deepEqual([code, stderr], [0, ''])
+  const report = JSON.parse(stdout.toString())
+  const killed = report.what_if.slice(0, 3).map((row: { killed: number }) => row.killed)
+  assert.deepEqual(killed, [2, 1, 0])
+  assert.equal(report.retried, 0)
+  assert.match(report.advice[0], /The longest request took 3 m 0 s; --timeout 120 would/)
+})
+
+const TIMED = GOOD.replace(
+  '"timing":{',
+  '"attempts":1,"timing":{"started_at":"2026-01-05T10:00:00Z","first_token_ms":100,',
+)
+
+describe('a value that cannot be is named once, and the record left out', () => {
+  const cwd = newFolder()
+  const files = (of: Record<string, string>): void => {
+    for (const [name, text] of Object.entries(of)) writeFileSync(join(cwd, name), text)
+  }
+  const noNonsense = async (args: string[]): Promise<{ stderr: string; json: string }> => {
+    const all = ['--html', 'page.html', ...args]
+    const { code, stderr, stdout } = await run('report-run', all, { cwd })
+    const json = (await run('report-run', ['--json', ...args], { cwd })).stdout.toString()
+    const page = readFileSync(join(cwd, 'page.html'), 'utf8')
+    assert.equal(code, 1, stderr)
+    for (const text of [stderr, stdout.toString(), json, page]) {
+      assert.doesNotMatch(text, /NaN|Infinity|undefined|e\+\d/)
+    }
+    return { stderr, json }
+  }
+
+  test('in answers', async () => {
+    const bad = [
+      ['"total_ms":90000', '"total_ms":1e308', 'total_ms'],
+      ['"total_ms":90000', '"total_ms":1e400', 'total_ms'],
+      ['"total_ms":90000', '"total_ms":-5', 'total_ms'],
+      ['"total_ms":90000', '"total_ms":"12"', 'total_ms'],
+      ['"total_ms":90000', '"total_ms":99', 'first_token_ms'],
+      ['"2026-01-05T10:00:00Z"', '"foo"', 'started_at'],
+      ['"2026-01-05T10:00:00Z"', '5', 'started_at'],
+      ['"2026-01-05T10:00:00Z"', '"9999-12-31T00:00:00Z"', 'started_at'],
+      ['"2026-01-05T10:00:00Z"', '"1970-01-01T00:00:00Z"', 'started_at'],
+      ['"completion_tokens":10', '"completion_tokens":1e308', 'completion_tokens'],
+      ['"attempts":1', '"attempts":-1', 'attempts'],
+    ] as const
+    const lines = bad.map(([from, to]) => TIMED.replace(from, to))
+    files({ answers: `${TIMED}${lines.join('')}` })
+    const { stderr, json } = await noNonsense(['answers'])
+    const named = stderr.trimEnd().split('\n')
+    assert.equal(named.length, bad.length, stderr)
+    for (const [index, [, , member]] of bad.entries()) {
+      const line = lines[index]!
+      const column = member.includes('_tokens')
+        ? line.indexOf('{"completion_tokens"') + 1
+        : line.indexOf(member === 'attempts' ? '-1' : '{"started_at"') + 1
+      const message = new RegExp(
+        `answers:${index + 2}:${column}: '${member}' is .* \\[impossible-value\\]$`,
+      )
+      assert.match(named[index]!, message)
+    }
+    const report = JSON.parse(json)
+    assert.deepEqual([report.answered, report.invalid, report.total_ms.max], [1, 11, 90_000])
+  })
+
+  test('in a trace and in counts', async () => {
+    const state = '{"time":"2026-01-05T10:00:00Z","in_flight":1,"limit":4,"reason":"fixed"}\n'
+    const trace = `${state}${state.replace('4', '1e308')}${state.replace('2026', '9999')}${state}`
+    files({ good: TIMED, trace, stats: '{"records":1,"latency_ms":{"p50":1e400}}\n' })
+    const { stderr, json } = await noNonsense(['good', '--trace', 'trace', '--stats', 'stats'])
+    assert.match(
+      stderr,
+      /^.*stats:1:1: 'p50' is .*\n.*trace:2:1: 'limit' is .*\n.*trace:3:1: 'time' is .*\n$/,
+    )
+    const report = JSON.parse(json)
+    assert.deepEqual([report.answered, report.trace.lines, report.stats], [1, 2, undefined])
+  })
+})
+
+test('answers without usage are of unknown length, and killed all the same', async () => {
+  const without = (totalMs: number): string =>
+    TIMED.replace('"usage":{"completion_tokens":10}', '"usage":null').replace('90000', `${totalMs}`)
+  const input = without(90_000) + without(10_000)
+  const text = (await run('report-run', [], { input })).stdout.toString()
+  assert.match(text, /^Tokens +unknown: no answer has usage$/m)
+  assert.match(text, /^Rates .* unknown tokens\/s,/m)
+  assert.doesNotMatch(text, /^tokens\/s/m)
+  assert.match(text, /^ {2}60 s .* 1 \(50\.0 %\), length unknown$/m)
+  assert.match(text, /^ {2}120 s .* 0 \(0\.0 %\), length unknown$/m)
+  assert.doesNotMatch(text, /no answer left/)
+  const { stdout } = await run('report-run', ['--json'], { input })
+  const report = JSON.parse(stdout.toString())
+  assert.deepEqual([report.tokens.completion, report.tokens_per_second], [null, null])
+  const some = await run('report-run', [], { input: input + TIMED })
+  assert.match(some.stdout.toString(), /^Tokens .* 10 completion.*; 2 answers do not tell$/m)
+  const none = await run('report-run', [], { input: without(90_000) })
+  assert.match(none.stdout.toString(), /^ {2}60 s .* 1 \(100\.0 %\), no answer left$/m)
+})
+
+test('the advice on concurrency goes by the trace, and gives none of few answers', async () => {
+  const cwd = newFolder()
+  const lines = Array.from({ length: 20 }, (_, id) => TIMED.replace('"id":1', `"id":${id}`))
+  writeFileSync(join(cwd, 'answers'), lines.join(''))
+  writeFileSync(join(cwd, 'few'), lines.slice(1).join(''))
+  const advised = async (file: string, ...states: [number, string][]): Promise<string> => {
+    const trace = states.map(([limit, reason], second) => {
+      const time = new Date(Date.UTC(2026, 0, 5, 10, 0, second)).toISOString()
+      return `${JSON.stringify({ time, limit, reason })}\n`
+    })
+    writeFileSync(join(cwd, 'trace'), trace.join(''))
+    const { stdout } = await run('report-run', ['--json', file, '--trace', 'trace'], { cwd })
+    const { advice } = JSON.parse(stdout.toString()) as { advice: string[] }
+    return advice.find((line) => line.startsWith('--concurrency'))!
+  }
+  assert.match(await advised('answers', [4, 'fixed'], [4, 'fixed']), /more may be faster; auto/)
+  const free = 'no queue at the server'
+  assert.match(
+    await advised('answers', [4, 'start'], [6, free]),
+    /^--concurrency: auto\. .* no long queue, at the limit that auto found\.$/,
+  )
+  assert.match(
+    await advised('answers', [9, 'start'], [8, '12 preemptions a minute'], [9, free]),
+    /^--concurrency: auto\. .* The limit moved once for preemptions: the KV cache is the limit, /,
+  )
+  assert.match(
+    await advised('answers', [9, 'start | start'], [8, `${free} | 4 preemptions a minute`]),
+    /the KV cache is the limit/,
+  )
+  assert.match(await advised('few', [4, 'fixed']), /: 19 answers .* too few to tell\.$/)
+})
+
+test('a file of counts has one object: none is named, and a second', async () => {
+  const cwd = newFolder()
+  writeFileSync(join(cwd, 'good'), GOOD)
+  for (const [counts, message, records] of [
+    ['', /stats: no counts of a run in it \[no-shape\]\n$/, undefined],
+    ['\n\n', /stats: no counts of a run in it \[no-shape\]\n$/, undefined],
+    ['{"records":1}\n{"records":2}\n', /stats:2:1: more counts .* \[not-a-record\]\n$/, 1],
+    ['{"records":', /^report-run: stats:1:\d+: .*\[(truncated|not-jsonl)\]\n$/, undefined],
+    ['{"records":1}\n', /^$/, 1],
+  ] as const) {
+    writeFileSync(join(cwd, 'stats'), counts)
+    const result = await run('report-run', ['--json', 'good', '--stats', 'stats'], { cwd })
+    assert.match(result.stderr, message)
+    assert.equal(result.code, result.stderr === '' ? 0 : 1)
+    const report = JSON.parse(result.stdout.toString())
+    assert.deepEqual([report.stats?.records, report.answered], [records, 1])
+  }
+})
+
+test('the same line twice counts once, two answers to one record are two', async () => {
+  const cwd = newFolder()
+  const bare = '{"choices":[{"message":{"content":"4"},"finish_reason":"stop"}]}\n'
+  writeFileSync(join(cwd, 'answers'), `${GOOD}${GOOD.replace('90000', '80000')}${bare}`)
+  const args = ['answers', 'answers']
+  const report = JSON.parse(
+    (await run('report-run', ['--json', ...args], { cwd })).stdout.toString(),
+  )
+  // A line without an id may be like another one by chance.
+  assert.deepEqual([report.records, report.answered, report.repeated], [4, 4, 2])
+  assert.equal(report.tokens.completion, 20)
+  const { stdout, code } = await run('report-run', args, { cwd })
+  assert.equal(code, 0)
+  assert.match(stdout.toString(), /^Repeated +2 lines that were counted before, left out$/m)
+})
+
+test('over time: nothing is a blank, durations have their unit', async () => {
+  const cwd = newFolder()
+  const at = (second: number): string => `2026-01-05T10:00:${String(second).padStart(2, '0')}Z`
+  const answer = (id: number, second: number): string =>
+    TIMED.replace('"id":1', `"id":${id}`).replace('90000', '900').replace(at(0), at(second))
+  const state = (second: number, limit: number, first?: number): string =>
+    `${JSON.stringify({ time: at(second), limit, in_flight: 0, first_token_ms: first })}\n`
+  writeFileSync(join(cwd, 'answers'), answer(1, 0) + answer(2, 3))
+  writeFileSync(join(cwd, 'trace'), state(0, 1) + state(1, 100) + state(2, 100, 21_120.5))
+  const { stdout } = await run('report-run', ['answers', '--trace', 'trace'], { cwd })
+  const text = stdout.toString()
+  assert.match(text, /^requests\/s {5}█ {2}█ {2}most 1\.00$/m)
+  assert.match(text, /^limit {10}▁██ {2}most 100\.0$/m)
+  assert.match(text, /^in flight {9} {2}most 0\.0$/m)
+  assert.match(text, /^first token {6}█ {2}most 21\.1 s$/m)
+  assert.doesNotMatch(text, /\. [a-z]/)
 })
 
 interface Counts {

@@ -22,6 +22,7 @@ function sample(startedAt: number, firstTokenMs: number, totalMs: number): Answe
     startedAt,
     firstTokenMs,
     totalMs,
+    longestMs: totalMs,
   }
 }
 

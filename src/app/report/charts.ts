@@ -55,7 +55,9 @@ function overTime(plot: Plot, draw: Draw, { over_time, parts }: FullReport): Cha
   })
   const caption = `Means of ${bin_s} s each.${parts > 1 ? ' Pauses are left out.' : ''}`
   return [
-    draw('Tokens a second', caption, series('tokens_per_s', 'tokens/s')),
+    ...(bins[0]!.tokens_per_s === null
+      ? []
+      : [draw('Tokens a second', caption, series('tokens_per_s', 'tokens/s'))]),
     draw('Answers a second', caption, series('requests_per_s', 'answers/s')),
     draw('Open requests', `${caption} Of requests that were answered.`, series('open', 'open')),
   ]
@@ -95,7 +97,11 @@ function whatIf(plot: Plot, draw: Draw, { what_if }: FullReport): Chart[] {
   )
   const line = (data: readonly object[], stroke: string, dash: string) =>
     plot.lineY(data, { x: 'x', y: 'y', stroke, strokeWidth: 2, strokeDasharray: dash })
-  const caption = 'Solid, dots: answers killed. Dashed, squares: how much shorter those left are.'
+  const dashed =
+    shorter.length === 0
+      ? 'How much shorter those left are is not known.'
+      : 'Dashed, squares: how much shorter those left are.'
+  const caption = `Solid, dots: answers killed. ${dashed}`
   return [
     draw('What a total timeout would have cost', caption, {
       x: { type: 'point', domain: killed.map(({ x }) => x), label: 'timeout in seconds →' },

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../core/quantity.ts'
 import { percent } from '../../core/report-advice.ts'
-import { type FullReport, pauses } from '../../core/report-text.ts'
+import { type FullReport, lengthLeft, pauses } from '../../core/report-text.ts'
 import { type Chart, charts } from './charts.ts'
 import { loadPlot } from './plot-library.ts'
 
@@ -71,11 +71,12 @@ function numbers(report: FullReport): string {
     ['answered', `${answered}`],
     ['failed', `${failed}`],
     ['invalid lines', `${invalid}`],
+    ...(report.repeated > 0 ? [['repeated lines', `${report.repeated}`] as [string, string]] : []),
     ['cut by length', `${cut_by_length}`],
     ['empty', `${empty}`],
     ['retried', `${report.retried}`],
-    ['prompt tokens', `${tokens.prompt}`],
-    ['completion tokens', `${tokens.completion}`],
+    ['prompt tokens', `${tokens.prompt ?? '?'}`],
+    ['completion tokens', `${tokens.completion ?? '?'}`],
     ['of it reasoning', reasoning_share === null ? '?' : percent(reasoning_share)],
     ['answers/s', report.requests_per_second?.toFixed(2) ?? '?'],
     ['tokens/s', report.tokens_per_second?.toFixed(0) ?? '?'],
@@ -96,7 +97,7 @@ function tables(report: FullReport): string {
     `${row.timeout_s} s`,
     `${row.killed}`,
     percent(row.killed_share),
-    row.shorter_share === null ? 'none left' : percent(row.shorter_share),
+    row.shorter_share === null ? lengthLeft(row) : percent(row.shorter_share),
   ])
   const distributions = (['total_ms', 'first_token_ms', 'answer_tokens'] as const).flatMap(
     (name) => {

@@ -3,9 +3,11 @@ import { SampleReader } from '../../core/answer-sample.ts'
 import type { ValueRange } from '../../core/field.ts'
 import { FILE_SENTENCES, kindIsClear } from '../../core/file-kind.ts'
 import { KeyRule } from '../../core/key.ts'
+import { KnownLines } from '../../core/known-lines.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
 import { RunReport } from '../../core/run-report.ts'
+import { checkCounts, ImpossibleValue } from '../../core/told-values.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import { TraceReader } from '../../core/trace-report.ts'
 import { writeAll } from '../../files/fd-sink.ts'
@@ -19,6 +21,17 @@ import type { ReportOptions } from './options.ts'
 
 /** A line of a trace or of --stats is no longer than this. */
 const LONGEST_LINE = 16 * 1024 * 1024
+
+const NO_COUNTS = 'no counts of a run'
+const SECOND_COUNTS = {
+  message: 'more counts of a run: only the first are told',
+  code: 'not-a-record',
+}
+
+interface Found {
+  code: number
+  invalid: number
+}
 
 /** The program of report-run: what a run has left behind in, what happened out. */
 export async function reportRun(
@@ -35,6 +48,7 @@ export async function reportRun(
   let stats: Record<string, unknown> | undefined
   const samples = new SampleReader()
   const keys = new KeyRule()
+  const lines = new KnownLines()
   const answers: UseObject = (scanner, bytes, range) => {
     const named = keys.find(scanner, bytes)
     const sample = samples.read(scanner, bytes, range)
@@ -44,45 +58,73 @@ export async function reportRun(
       failures.fail(sample, named && keys.fingerprint(bytes, named))
       return true
     }
-    if (named !== undefined && failures.any) failures.answer(keys.fingerprint(bytes, named))
+    if (named !== undefined) {
+      if (lines.isKnown(bytes, range)) {
+        report.repeated++
+        return true
+      }
+      if (failures.any) failures.answer(keys.fingerprint(bytes, named))
+    }
     report.answer(sample)
     return true
   }
   let damaged = false
   let worst: number = EXIT.ok
-  const read = async (files: readonly string[], what: string, use: UseObject): Promise<number> => {
-    const { code, invalid } = await readObjects(context, options, files, what, use)
-    damaged ||= invalid > 0
-    worst = Math.max(worst, code)
-    return invalid
+  const read: Read = async (files, what, use) => {
+    const found = await readObjects(context, options, files, what, use)
+    damaged ||= found.invalid > 0
+    worst = Math.max(worst, found.code)
+    return found
   }
   // First, so that only the keys of what failed are remembered, and not those of all answers.
   if (options.failures !== undefined) {
-    report.invalid += await read([options.failures], 'no record of a failure', answers)
+    report.invalid += (await read([options.failures], 'no record of a failure', answers)).invalid
   }
-  report.invalid += await read(files, 'no record of an answer or a failure', answers)
+  report.invalid += (await read(files, 'no record of an answer or a failure', answers)).invalid
   if (options.stats !== undefined) {
-    await read([options.stats], 'no counts of a run', (_, bytes, range) => {
-      stats = parse(bytes, range) as typeof stats
-      return stats !== undefined
-    })
+    stats = await readCounts(context, options.stats, read)
+    damaged ||= stats === undefined
   }
   if (options.trace !== undefined) {
     await read([options.trace], 'no state of a run', (_, bytes, range) =>
-      trace.add(parse(bytes, range) ?? null),
+      trace.add(parse(bytes, range) ?? null, range.start),
     )
   }
   const counted = report.toJSON()
+  const traced = options.trace === undefined ? undefined : trace.toJSON()
   const full: FullReport = {
     ...counted,
-    advice: advice(counted),
+    advice: advice(counted, traced),
     ...(stats && { stats }),
-    ...(options.trace !== undefined && { trace: trace.toJSON() }),
+    ...(traced && { trace: traced }),
   }
   if (options.html !== undefined) await writeHtml(options.html, full)
   const text = options.json ? `${JSON.stringify(full)}\n` : reportText(full)
   await writeAll(context.stdout.fd, Buffer.from(text), '<stdout>')
   return Math.max(worst, damaged ? EXIT.data : EXIT.ok)
+}
+
+type Read = (files: readonly string[], what: string, use: UseObject) => Promise<Found>
+
+/** The one object of --stats; undefined where there is none, which has been named. */
+async function readCounts(
+  context: Context,
+  file: string,
+  read: Read,
+): Promise<Record<string, unknown> | undefined> {
+  let stats: Record<string, unknown> | undefined
+  const found = await read([file], NO_COUNTS, (_, bytes, range) => {
+    if (stats !== undefined) return { ...SECOND_COUNTS, at: range.start }
+    const told = parse(bytes, range) as typeof stats
+    checkCounts(told, range.start)
+    stats = told
+    return stats !== undefined
+  })
+  // What else is wrong with the file has been told.
+  if (stats === undefined && found.code === EXIT.ok && found.invalid === 0) {
+    context.report.error(`${NO_COUNTS} in it`, 'no-shape', { file })
+  }
+  return stats
 }
 
 /** Reads files, and names what in them is of no use, or the file as a whole. */
@@ -92,9 +134,9 @@ async function readObjects(
   files: readonly string[],
   what: string,
   use: UseObject,
-): Promise<{ code: number; invalid: number }> {
+): Promise<Found> {
   const useless = { message: what, code: 'not-a-record' }
-  const lines = new ObjectLines(context, useless, use, (file, found) =>
+  const lines = new ObjectLines(context, useless, possible(use), (file, found) =>
     noRunRecords(file, found, what),
   )
   let code: number = EXIT.ok
@@ -112,6 +154,18 @@ async function readObjects(
     }),
   )
   return { code: Math.max(code, read), invalid: lines.invalid }
+}
+
+/** What has an impossible value is named, and left out as a whole. */
+function possible(use: UseObject): UseObject {
+  return (scanner, bytes, range) => {
+    try {
+      return use(scanner, bytes, range)
+    } catch (error) {
+      if (!(error instanceof ImpossibleValue)) throw error
+      return { message: error.message, code: 'impossible-value', at: error.at }
+    }
+  }
 }
 
 function isOtherFile(error: unknown): error is ToolError {
