@@ -143,8 +143,7 @@ export const command = defineCommand({
       otherwise: 128,
       min: 1,
       defaultText: '128',
-      describe:
-        'Requests open at a time; auto: found by itself, and followed, for each server (without streams by its /metrics alone)',
+      describe: 'Requests open at a time; auto: found by itself, and followed, for each server',
     }),
     maxConcurrency: count({
       group: 'Pace',
