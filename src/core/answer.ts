@@ -38,6 +38,10 @@ export interface Flaw {
 }
 
 const NO_CHOICES: Flaw = { code: 'no-choices', message: 'the answer has no choices' }
+const NO_FINISH: Flaw = {
+  code: 'no-finish',
+  message: 'the answer ends without a finish_reason: it was cut',
+}
 
 interface Choice {
   message?: Record<string, unknown> | null
@@ -225,13 +229,12 @@ export class AnswerCollector {
    * The answer, or what is wrong with it as a whole.
    *
    * @param streamed a stream must say why it ends, or it was cut; a whole body cannot be
+   * @param closed nothing was to follow, as `[DONE]` says of a stream
    */
-  finish(streamed: boolean): Answer | Flaw {
+  finish(streamed: boolean, closed = true): Answer | Flaw {
     if (this.flaw !== undefined) return this.flaw
-    if (this.#choices === 0) return this.#instead ?? NO_CHOICES
-    if (streamed && this.#finishReason === null) {
-      return { code: 'no-finish', message: 'the answer ends without a finish_reason: it was cut' }
-    }
+    if (this.#choices === 0) return this.#instead ?? (closed ? NO_CHOICES : NO_FINISH)
+    if (streamed && this.#finishReason === null) return NO_FINISH
     if (this.#finishReason === 'abort') {
       return { code: 'aborted', message: 'the server aborted the answer (finish_reason abort)' }
     }

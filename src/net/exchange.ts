@@ -190,10 +190,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   /** The body is whole. */
   #end(): void {
     if (this.#settled) return
-    if (this.#collector !== undefined) {
-      this.#events!.end()
-      return this.#settleAnswer(this.#collector.finish(true))
-    }
+    if (this.#collector !== undefined) return this.#endStream(this.#events!)
     const body = textOf(this.#chunks)
     if (this.#request.stream && body.startsWith('data:')) return this.#unnamedStream(body)
     if (this.#status < 200 || this.#status > 299) {
@@ -214,8 +211,12 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #unnamedStream(body: string): void {
     const events = this.#beginStream()
     events.feed(Buffer.from(body))
+    this.#endStream(events)
+  }
+
+  #endStream(events: EventStream): void {
     events.end()
-    this.#settleAnswer(this.#collector!.finish(true))
+    this.#settleAnswer(this.#collector!.finish(true, events.done))
   }
 
   stall(): void {
@@ -239,6 +240,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #fail(failure: Failure): void {
     // What breaks after the finish_reason costs no answer: asking again would pay for it twice.
     const collector = this.#collector
+    this.#events?.end()
     if (collector?.complete) return this.#settleAnswer(collector.finish(true))
     const partial = collector !== undefined && collector.pieces > 0 ? partOf(collector) : {}
     const status = this.#status > 0 ? { httpStatus: this.#status } : {}
