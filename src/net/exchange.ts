@@ -5,6 +5,7 @@ import { FAILURES, type Failure, networkFailure } from '../core/failure.ts'
 import { rawFlaw } from '../core/raw-reply.ts'
 import type { ApiRequest } from '../core/request.ts'
 import { statusFailure } from '../core/status-failure.ts'
+import { unaskedStream } from '../core/unasked-stream.ts'
 import { BodyDecoder } from './body-decoder.ts'
 import type { Connection } from './connection.ts'
 import { type TimeoutCode, timeoutFailure, type Watched } from './deadlines.ts'
@@ -197,6 +198,8 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
       const date = this.#settings.date()
       return this.#fail(statusFailure(this.#status, this.#headers, body, date))
     }
+    const stream = this.#request.stream ? undefined : unaskedStream(body, this.#raw)
+    if (stream !== undefined) return this.#settleAnswer(stream)
     if (this.#raw) return this.#settleRaw(body)
     this.#settleAnswer(answerFromBody(body))
   }

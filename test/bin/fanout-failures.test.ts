@@ -276,6 +276,30 @@ describe('ways to fail', { concurrency: true }, () => {
     })
   }
 
+  test('a stream that was not asked for: why, and the way out', async (t) => {
+    const server = await serve(t, (_request, response) => {
+      beginStream(response).end(`: hi\n\n${streamed('4')}`)
+    })
+    const batch = JSON.stringify({
+      custom_id: 'b',
+      method: 'POST',
+      url: '/v1/chat/completions',
+      body: { model: 'm', messages: [{ role: 'user', content: 'p' }] },
+    })
+    const run = await fanout(server.url, [...NO_RETRY, '--no-stream', '-c', '1'], {
+      input: `${ONE}${batch}\n`,
+    })
+    const said = run.failures.map(({ error }) => [error.code, error.message.split(': ')[0]])
+    const why = 'the server streams although it was not asked to'
+    assert.deepEqual(said, [
+      ['not-json', `${why} (leave out --no-stream)`],
+      [
+        'not-json',
+        `${why} (put the messages into a record of their own, which is streamed, instead of a batch line)`,
+      ],
+    ])
+  })
+
   test('what breaks after the finish_reason costs no answer', async (t) => {
     const ends: ((response: ServerResponse) => void)[] = [
       (response) => response.socket!.resetAndDestroy(),
