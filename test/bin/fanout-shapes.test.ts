@@ -244,6 +244,24 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.deepEqual(failure!.input, { id: 't', turns: ['one', 'two'] })
   })
 
+  test('turns: the message counts the attempts of the turn that failed, the record all', async (t) => {
+    for (const [retries, told, sum] of [
+      [0, 'attempt 1 of 1', 2],
+      [2, 'attempt 3 of 3', 4],
+    ] as const) {
+      const server = await serve(t, (request, response) => {
+        if (lastMessage(request) === 'two') return json(response, {}, 500)
+        answerWell(request, response)
+      })
+      const run = await fanout(server.url, [...MODEL, '--retries', String(retries)], {
+        input: '{"id":1,"turns":["one","two"]}\n',
+        random: () => 0,
+      })
+      assert.ok(run.stderr.includes(`ERROR sample 1: HTTP 500: {} (${told})\n`), run.stderr)
+      assert.equal(run.failures[0]!.error.attempts, sum)
+    }
+  })
+
   test('turns: the third alone is tried again, and its failure keeps the first two', async (t) => {
     for (const [status, tries, code] of [
       [503, 2, 0],
