@@ -568,6 +568,20 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.records[0]!.usage, undefined)
   })
 
+  test('several choices in one chunk, the first one last: it is the answer', async (t) => {
+    const chunk = (first: string, second: string, finish: string | null): object => ({
+      choices: [
+        { index: 1, delta: { content: second }, finish_reason: finish },
+        { index: 0, delta: { content: first }, finish_reason: finish },
+      ],
+    })
+    const server = await serve(t, (_request, response) => {
+      beginStream(response).end(events(chunk('a', '1', null), chunk('b', '2', 'stop'), DONE))
+    })
+    const run = await fanout(server.url, MODEL, { input: prompts(1) })
+    assert.equal(run.records[0]?.conversations[1]?.content, 'ab', run.stderr)
+  })
+
   test('comments, CRLF events, no space after data:, an unnamed event, no [DONE]', async (t) => {
     const text =
       `: keep-alive\n\n:\r\n\r\ndata:${JSON.stringify(delta({ content: 'a' }))}\r\n\r\n` +
