@@ -567,6 +567,24 @@ describe('pauses', { concurrency: true }, () => {
     })
   }
 
+  test('a Retry-After of hours is obeyed, and said once', async (t) => {
+    const server = await serve(t, (request, response, nth) => {
+      if (nth > 2) return answerWell(request, response)
+      response.setHeader('retry-after', nth === 0 ? '600' : '10800')
+      json(response, {}, 429)
+    })
+    const none = ['--connect-timeout', '0', '--first-token-timeout', '0', '--idle-timeout', '0']
+    const args = [...MODEL, '-c', '1', '--clock-speed', '100000', ...none]
+    const run = await fanout(server.url, args, { input: prompts(2) })
+    assert.equal(run.code, 0, run.stderr)
+    assert.equal(run.stats.retries, 3)
+    const warnings = run.stderr.split('\n').filter((line) => line.includes('Retry-After'))
+    assert.deepEqual(warnings, [
+      'fanout-complete: warning: the server asks to wait 3 h 0 m before the next try (Retry-After): ' +
+        'the run does so [retry-after]',
+    ])
+  })
+
   test('x-ratelimit headers that say that nothing remains are waited for', async (t) => {
     const times: number[] = []
     const server = await serve(t, (request, response, nth) => {
