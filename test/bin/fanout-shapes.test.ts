@@ -689,6 +689,10 @@ describe('what servers send', { concurrency: true }, () => {
     const empty = await answerOf(t, () => events(delta({ content: '' }), delta({}, 'stop'), DONE))
     assert.equal(empty.records[0]!.conversations[1]!.content, '')
     assert.equal((empty.stats as unknown as { finish: { empty: number } }).finish.empty, 1)
+    assert.match(
+      empty.stderr,
+      /warning: 1 answers are empty \(dedupe-completed --redo empty runs them again\)$/m,
+    )
   })
 
   test('--on-length fail', async (t) => {

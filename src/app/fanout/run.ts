@@ -196,6 +196,11 @@ function summarise(context: Context, options: FanoutOptions, counts: Accounting,
       `${counts.cutByLength} answers are cut by the token limit (finish_reason length)`,
     )
   }
+  if (counts.empty > 0) {
+    report.warning(
+      `${counts.empty} answers are empty (dedupe-completed --redo empty runs them again)`,
+    )
+  }
   if (counts.repeated > 0) {
     report.warning(`${counts.repeated} records repeat a key and were not asked`)
   }
