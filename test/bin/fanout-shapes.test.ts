@@ -685,13 +685,16 @@ describe('what servers send', { concurrency: true }, () => {
       assert.equal(run.records[0]!.finish_reason, reason)
       const finish = (run.stats as unknown as { finish: Record<string, number> }).finish
       assert.equal(finish[count!], 1)
+      assert.match(run.stderr, /^fanout-complete: 1 record: 1 answered, /m)
+      const cut = 'warning: 1 answer is cut by the token limit (finish_reason length)\n'
+      assert.equal(run.stderr.includes(cut), reason === 'length', run.stderr)
     }
     const empty = await answerOf(t, () => events(delta({ content: '' }), delta({}, 'stop'), DONE))
     assert.equal(empty.records[0]!.conversations[1]!.content, '')
     assert.equal((empty.stats as unknown as { finish: { empty: number } }).finish.empty, 1)
     assert.match(
       empty.stderr,
-      /warning: 1 answers are empty \(dedupe-completed --redo empty runs them again\)$/m,
+      /warning: 1 answer is empty \(dedupe-completed --redo empty runs it again\)$/m,
     )
   })
 
