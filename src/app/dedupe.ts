@@ -6,6 +6,7 @@ import { KeyRule, keyText, lineKey } from '../core/key.ts'
 import { fingerprintOf, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
+import { counted } from '../core/quantity.ts'
 import { isInShard, type Shard } from '../core/shard.ts'
 import { EXIT, type Place, usageError } from '../core/tool-error.ts'
 import { FdSink } from '../files/fd-sink.ts'
@@ -274,19 +275,20 @@ function summarise(
   const { report } = context
   for (const word of ['length', 'content_filter', 'empty'] as const) {
     if (completed[word] === 0) continue
+    const answers = counted(completed[word], 'answer is', 'answers are')
+    const [they, them] = completed[word] === 1 ? ['it counts', 'it'] : ['they count', 'them']
     const again = redo.includes(word)
-      ? 'run again'
-      : `count as completed (--redo ${word} runs them again)`
-    report.note(`${completed[word]} answers are ${SHORTCOMING_WORDS[word]}: they ${again}`)
+      ? 'to be run again'
+      : `${they} as completed (--redo ${word} runs ${them} again)`
+    report.note(`${answers} ${SHORTCOMING_WORDS[word]}: ${again}`)
   }
   if (counts.repeated > 0) {
-    report.warning(
-      `${counts.repeated} records repeat a key and were not passed on (--multiset does)`,
-    )
+    const repeat = ['record repeats a key and was', 'records repeat a key and were'] as const
+    report.warning(`${counted(counts.repeated, ...repeat)} not passed on (--multiset does)`)
   }
   const others = shard === undefined ? '' : `, ${counts.other_shards} of other shards`
   report.note(
-    `${counts.records} records: ${counts.passed} passed on, ${counts.completed} completed, ` +
+    `${counted(counts.records, 'record')}: ${counts.passed} passed on, ${counts.completed} completed, ` +
       `${counts.repeated} repeated, ${counts.invalid} invalid${others}`,
   )
 }

@@ -1,3 +1,4 @@
+import { counted } from '../core/quantity.ts'
 import type { RepairCounts } from '../core/repair-counts.ts'
 
 /** The counts of all files together, as --stats writes them. */
@@ -40,23 +41,19 @@ export function isClean(counts: RepairCounts): boolean {
 
 /** One file's counts as a sentence. */
 export function summary(counts: RepairCounts, check: boolean): string {
-  const records = number(counts.records, 'record')
+  const records = counted(counts.records, 'record')
   if (isClean(counts)) return `${records}, nothing to repair`
   const would = check ? 'would be ' : ''
   const parts = [`${records} ${check ? 'to keep' : 'kept'}`]
   if (counts.pieces > 0) {
-    const bytes = number(counts.removedBytes, 'byte')
-    parts.push(`${number(counts.pieces, 'piece')} (${bytes}) ${would}removed`)
+    const bytes = counted(counts.removedBytes, 'byte')
+    parts.push(`${counted(counts.pieces, 'piece')} (${bytes}) ${would}removed`)
   }
-  if (counts.split > 0) parts.push(`${number(counts.split, 'line')} ${would}split`)
+  if (counts.split > 0) parts.push(`${counted(counts.split, 'line')} ${would}split`)
   if (counts.framingBytes > 0) {
-    const bytes = number(counts.framingBytes, 'byte')
+    const bytes = counted(counts.framingBytes, 'byte')
     parts.push(`${bytes} of blanks, NULs and byte order marks ${would}dropped`)
   }
   if (counts.finalNewlines > 0) parts.push(`final newline ${would}added`)
   return parts.join(', ')
-}
-
-function number(count: number, of: string): string {
-  return `${count} ${of}${count === 1 ? '' : 's'}`
 }

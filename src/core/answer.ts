@@ -38,8 +38,13 @@ export interface Flaw {
 }
 
 const NO_CHOICES: Flaw = { code: 'no-choices', message: 'the answer has no choices' }
+const NO_FINISH: Flaw = {
+  code: 'no-finish',
+  message: 'the answer ends without a finish_reason: it was cut',
+}
 
 interface Choice {
+  index?: unknown
   message?: Record<string, unknown> | null
   delta?: Record<string, unknown> | null
   text?: string | null
@@ -66,10 +71,8 @@ export function answerFromBody(text: string): Answer | Flaw {
     return { code: 'not-json', message: `the answer is no JSON: ${excerpt(text)}` }
   const error = errorIn(body)
   if (error !== undefined) return error
-  const choice = Array.isArray(body.choices) ? (body.choices[0] as Choice | undefined) : undefined
-  if (choice === undefined || choice === null) {
-    return errorBeside(body) ?? NO_CHOICES
-  }
+  const choice = firstChoice(body)
+  if (choice === undefined) return errorBeside(body) ?? NO_CHOICES
   const collector = new AnswerCollector()
   collector.take(choice.message ?? {}, choice)
   collector.model = typeof body.model === 'string' ? body.model : undefined
@@ -92,6 +95,8 @@ export class AnswerCollector {
   #reasoning = ''
   #finishReason: string | null = null
   #choices = 0
+  /** Of the choice that is collected: the least so far. */
+  #index = Number.POSITIVE_INFINITY
   /** What the server said where choices should stand. */
   #instead: Flaw | undefined
   #parts: unknown[] | undefined
@@ -139,11 +144,14 @@ export class AnswerCollector {
     if (typeof body.model === 'string') this.model = body.model
     if (body.usage) this.usage = body.usage
     this.besideOf(body)
-    if (!Array.isArray(body.choices) || body.choices.length === 0) {
+    const choice = firstChoice(body)
+    if (choice === undefined) {
       this.#instead ??= errorBeside(body)
       return
     }
-    const choice = body.choices[0] as Choice
+    const index = indexOf(choice)
+    if (index > this.#index) return
+    if (index < this.#index) this.#begin(index)
     this.take(choice.delta ?? choice.message ?? {}, choice)
     const name = plainName(body)
     if (name === undefined || this.#fruitless > MOST_FRUITLESS) return
@@ -155,6 +163,18 @@ export class AnswerCollector {
       return (parsed.choices as Choice[])[0]?.delta?.[name] as string
     }
     this.#template = EventTemplate.of({ data, name, text, read })
+  }
+
+  /** The choice with this index is the answer; what came of one behind it is dropped. */
+  #begin(index: number): void {
+    this.#index = index
+    this.#content = this.#reasoning = ''
+    this.#hasContent = false
+    this.#finishReason = null
+    this.#parts = this.#template = undefined
+    this.#extra = {}
+    const { prompt_token_ids: ids } = this.#beside
+    this.#beside = ids === undefined ? {} : { prompt_token_ids: ids }
   }
 
   #append(name: string, text: string): void {
@@ -225,13 +245,12 @@ export class AnswerCollector {
    * The answer, or what is wrong with it as a whole.
    *
    * @param streamed a stream must say why it ends, or it was cut; a whole body cannot be
+   * @param closed nothing was to follow, as `[DONE]` says of a stream
    */
-  finish(streamed: boolean): Answer | Flaw {
+  finish(streamed: boolean, closed = true): Answer | Flaw {
     if (this.flaw !== undefined) return this.flaw
-    if (this.#choices === 0) return this.#instead ?? NO_CHOICES
-    if (streamed && this.#finishReason === null) {
-      return { code: 'no-finish', message: 'the answer ends without a finish_reason: it was cut' }
-    }
+    if (this.#choices === 0) return this.#instead ?? (closed ? NO_CHOICES : NO_FINISH)
+    if (streamed && this.#finishReason === null) return NO_FINISH
     if (this.#finishReason === 'abort') {
       return { code: 'aborted', message: 'the server aborted the answer (finish_reason abort)' }
     }
@@ -256,6 +275,21 @@ export class AnswerCollector {
     this.started = true
     this.pieces++
   }
+}
+
+/** The choice that counts of a body or an event: not all servers send them in their order. */
+function firstChoice({ choices }: Body): Choice | undefined {
+  if (!Array.isArray(choices)) return undefined
+  let first: Choice | undefined
+  for (const choice of choices as (Choice | null)[]) {
+    if (choice === null || typeof choice !== 'object') continue
+    if (first === undefined || indexOf(choice) < indexOf(first)) first = choice
+  }
+  return first
+}
+
+function indexOf({ index }: Choice): number {
+  return typeof index === 'number' ? index : 0
 }
 
 /** The member of the delta whose text is all that an event brings; undefined where there is more. */

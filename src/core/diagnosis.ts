@@ -1,4 +1,5 @@
 import type { Failure } from './failure.ts'
+import { formatDuration } from './quantity.ts'
 
 /** One cause behind many failures, and what to do about it. */
 export interface Finding {
@@ -48,6 +49,8 @@ const SLOW_WRITE = 5000
 const BUSY = 0.8
 const BUSY_FOR = 8000
 const START = 3000
+/** A longer pause that a server asks for (ms) looks like a run that hangs. */
+const LONG_PAUSE = 600_000
 /** Descriptors beside those of the requests: files, pipes, the loop, probes. */
 const OTHER_DESCRIPTORS = 64
 
@@ -96,6 +99,15 @@ export class Diagnosis {
     return [this.#proxy(), this.#rateLimit(), this.#idleClose(), this.#descriptors(failure)]
       .filter((finding) => finding !== undefined)
       .filter(({ code }) => this.#isNew(code))
+  }
+
+  /** Notes that the failure is tried again, after the pause that the server may ask for. */
+  retry({ retryAfter = 0 }: Failure): Finding[] {
+    if (retryAfter <= LONG_PAUSE || !this.#isNew('retry-after')) return []
+    const message =
+      `the server asks to wait ${formatDuration(retryAfter)} before the next try (Retry-After): ` +
+      'the run does so'
+    return [{ code: 'retry-after', message }]
   }
 
   /** Looks at how the run stands, every ten seconds or so. */

@@ -112,6 +112,8 @@ export interface FailedRecord {
   idToken: string
   failure: Failure
   attempts: number
+  /** Those of them that asked for turns which were answered. */
+  earlierAttempts?: number
   /** Milliseconds from the first attempt to the last. */
   elapsedMs: number
   /** Finished turns of a conversation, each message as JSON text. */

@@ -38,6 +38,11 @@ export function parseShare(text: string): number | undefined {
   return text.endsWith('%') ? value / 100 : value
 }
 
+/** A count with its noun, for people: `1 record`, `2 records`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}
+
 /** A duration for people: `950 ms`, `12 s`, `2 m 5 s`, `1 h 4 m`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`

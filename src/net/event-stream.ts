@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { createParser, type EventSourceParser } from 'eventsource-parser'
+import { parseObject } from '../core/error-body.ts'
 
 /** Reads server-sent events from bytes, wherever the chunks are cut. */
 export class EventStream {
@@ -9,6 +10,9 @@ export class EventStream {
   isBetween = false
   #decoder = new StringDecoder('utf8')
   #parser: EventSourceParser
+  #endsLine = false
+  /** What is read now has no blank line of its own. */
+  #atEnd = false
 
   /**
    * @param onData gets the data of each event before the closing `[DONE]`
@@ -17,7 +21,7 @@ export class EventStream {
   constructor(onData: (data: string) => void, onError: (data: string) => void) {
     this.#parser = createParser({
       onEvent: ({ data, event }) => {
-        if (this.done) return
+        if (this.done || (this.#atEnd && !this.#isWhole(data, event))) return
         if (data === '[DONE]') this.done = true
         else if (event === 'error') onError(data)
         else onData(data)
@@ -29,10 +33,21 @@ export class EventStream {
     const text = this.#decoder.write(chunk)
     this.#parser.feed(text)
     this.isBetween = text.endsWith('\n\n')
+    this.#endsLine = text.endsWith('\n')
   }
 
-  /** Reads what is left; some servers leave out the last blank line. */
+  /**
+   * Reads what is left. An event without its blank line is dropped, as the specification of
+   * server-sent events has it, unless its data is whole: some servers leave that line out.
+   */
   end(): void {
+    this.#atEnd = true
     this.#parser.feed(`${this.#decoder.end()}\n\n`)
+  }
+
+  /** An object ends with itself, so that nothing of it can be lost; a text needs the end of its line. */
+  #isWhole(data: string, event: string | undefined): boolean {
+    if (event === 'error' && this.#endsLine) return true
+    return data === '[DONE]' || parseObject(data) !== undefined
   }
 }

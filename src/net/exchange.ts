@@ -5,6 +5,7 @@ import { FAILURES, type Failure, networkFailure } from '../core/failure.ts'
 import { rawFlaw } from '../core/raw-reply.ts'
 import type { ApiRequest } from '../core/request.ts'
 import { statusFailure } from '../core/status-failure.ts'
+import { unaskedStream } from '../core/unasked-stream.ts'
 import { BodyDecoder } from './body-decoder.ts'
 import type { Connection } from './connection.ts'
 import { type TimeoutCode, timeoutFailure, type Watched } from './deadlines.ts'
@@ -190,16 +191,15 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   /** The body is whole. */
   #end(): void {
     if (this.#settled) return
-    if (this.#collector !== undefined) {
-      this.#events!.end()
-      return this.#settleAnswer(this.#collector.finish(true))
-    }
+    if (this.#collector !== undefined) return this.#endStream(this.#events!)
     const body = textOf(this.#chunks)
     if (this.#request.stream && body.startsWith('data:')) return this.#unnamedStream(body)
     if (this.#status < 200 || this.#status > 299) {
       const date = this.#settings.date()
       return this.#fail(statusFailure(this.#status, this.#headers, body, date))
     }
+    const stream = this.#request.stream ? undefined : unaskedStream(body, this.#raw)
+    if (stream !== undefined) return this.#settleAnswer(stream)
     if (this.#raw) return this.#settleRaw(body)
     this.#settleAnswer(answerFromBody(body))
   }
@@ -214,8 +214,12 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #unnamedStream(body: string): void {
     const events = this.#beginStream()
     events.feed(Buffer.from(body))
+    this.#endStream(events)
+  }
+
+  #endStream(events: EventStream): void {
     events.end()
-    this.#settleAnswer(this.#collector!.finish(true))
+    this.#settleAnswer(this.#collector!.finish(true, events.done))
   }
 
   stall(): void {
@@ -239,6 +243,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   #fail(failure: Failure): void {
     // What breaks after the finish_reason costs no answer: asking again would pay for it twice.
     const collector = this.#collector
+    this.#events?.end()
     if (collector?.complete) return this.#settleAnswer(collector.finish(true))
     const partial = collector !== undefined && collector.pieces > 0 ? partOf(collector) : {}
     const status = this.#status > 0 ? { httpStatus: this.#status } : {}

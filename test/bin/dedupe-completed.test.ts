@@ -348,7 +348,11 @@ describe('shortcomings', () => {
       const question = '{"id":"k","prompt":"p"}'
       const kept = await passes(`${line}\n`, [question], [])
       assert.equal(kept.stats.completed_files[word], 1, kept.stderr)
-      assert.match(kept.stderr, /1 answers? (are|is) /)
+      assert.match(
+        kept.stderr,
+        /1 answer is .*: it counts as completed \(--redo \w+ runs it again\)$/m,
+      )
+      assert.match(kept.stderr, /^dedupe-completed: 1 record: /m)
       await passes(`${line}\n`, [question], [question], ['--redo', word])
       const others = ['length', 'content_filter', 'empty'].filter((other) => other !== word)
       await passes(`${line}\n`, [question], [], ['--redo', others.join(',')])
@@ -397,6 +401,8 @@ describe('the input', () => {
     assert.equal(twice.code, 0)
     assert.match(twice.stderr, /2 records repeat/)
     assert.equal(twice.stats.repeated, 2)
+    const once = await passes('', [a, a], [a])
+    assert.match(once.stderr, /warning: 1 record repeats a key and was not passed on/)
     const conflict = await passes('', [a, b, a], [a])
     assert.equal(conflict.code, 1)
     assert.match(conflict.stderr, /--key.*--multiset/)

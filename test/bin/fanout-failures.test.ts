@@ -276,6 +276,30 @@ describe('ways to fail', { concurrency: true }, () => {
     })
   }
 
+  test('a stream that was not asked for: why, and the way out', async (t) => {
+    const server = await serve(t, (_request, response) => {
+      beginStream(response).end(`: hi\n\n${streamed('4')}`)
+    })
+    const batch = JSON.stringify({
+      custom_id: 'b',
+      method: 'POST',
+      url: '/v1/chat/completions',
+      body: { model: 'm', messages: [{ role: 'user', content: 'p' }] },
+    })
+    const run = await fanout(server.url, [...NO_RETRY, '--no-stream', '-c', '1'], {
+      input: `${ONE}${batch}\n`,
+    })
+    const said = run.failures.map(({ error }) => [error.code, error.message.split(': ')[0]])
+    const why = 'the server streams although it was not asked to'
+    assert.deepEqual(said, [
+      ['not-json', `${why} (leave out --no-stream)`],
+      [
+        'not-json',
+        `${why} (put the messages into a record of their own, which is streamed, instead of a batch line)`,
+      ],
+    ])
+  })
+
   test('what breaks after the finish_reason costs no answer', async (t) => {
     const ends: ((response: ServerResponse) => void)[] = [
       (response) => response.socket!.resetAndDestroy(),
@@ -542,6 +566,24 @@ describe('pauses', { concurrency: true }, () => {
       assert.ok(waited >= least - 100, `${waited} of ${least}`)
     })
   }
+
+  test('a Retry-After of hours is obeyed, and said once', async (t) => {
+    const server = await serve(t, (request, response, nth) => {
+      if (nth > 2) return answerWell(request, response)
+      response.setHeader('retry-after', nth === 0 ? '600' : '10800')
+      json(response, {}, 429)
+    })
+    const none = ['--connect-timeout', '0', '--first-token-timeout', '0', '--idle-timeout', '0']
+    const args = [...MODEL, '-c', '1', '--clock-speed', '100000', ...none]
+    const run = await fanout(server.url, args, { input: prompts(2) })
+    assert.equal(run.code, 0, run.stderr)
+    assert.equal(run.stats.retries, 3)
+    const warnings = run.stderr.split('\n').filter((line) => line.includes('Retry-After'))
+    assert.deepEqual(warnings, [
+      'fanout-complete: warning: the server asks to wait 3 h 0 m before the next try (Retry-After): ' +
+        'the run does so [retry-after]',
+    ])
+  })
 
   test('x-ratelimit headers that say that nothing remains are waited for', async (t) => {
     const times: number[] = []

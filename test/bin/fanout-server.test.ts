@@ -32,7 +32,7 @@ const KEY = 'sk-very-secret-1234567890'
 function errorsOf({ stderr }: FanoutResult): string[] {
   return stderr
     .split('\n')
-    .filter((line) => line !== '' && !/warning: |records: |^Progress: |to go on: /.test(line))
+    .filter((line) => line !== '' && !/warning: |records?: |^Progress: |to go on: /.test(line))
 }
 
 describe('the model', { concurrency: true }, () => {

@@ -244,6 +244,24 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.deepEqual(failure!.input, { id: 't', turns: ['one', 'two'] })
   })
 
+  test('turns: the message counts the attempts of the turn that failed, the record all', async (t) => {
+    for (const [retries, told, sum] of [
+      [0, 'attempt 1 of 1', 2],
+      [2, 'attempt 3 of 3', 4],
+    ] as const) {
+      const server = await serve(t, (request, response) => {
+        if (lastMessage(request) === 'two') return json(response, {}, 500)
+        answerWell(request, response)
+      })
+      const run = await fanout(server.url, [...MODEL, '--retries', String(retries)], {
+        input: '{"id":1,"turns":["one","two"]}\n',
+        random: () => 0,
+      })
+      assert.ok(run.stderr.includes(`ERROR sample 1: HTTP 500: {} (${told})\n`), run.stderr)
+      assert.equal(run.failures[0]!.error.attempts, sum)
+    }
+  })
+
   test('turns: the third alone is tried again, and its failure keeps the first two', async (t) => {
     for (const [status, tries, code] of [
       [503, 2, 0],
@@ -550,6 +568,20 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.records[0]!.usage, undefined)
   })
 
+  test('several choices in one chunk, the first one last: it is the answer', async (t) => {
+    const chunk = (first: string, second: string, finish: string | null): object => ({
+      choices: [
+        { index: 1, delta: { content: second }, finish_reason: finish },
+        { index: 0, delta: { content: first }, finish_reason: finish },
+      ],
+    })
+    const server = await serve(t, (_request, response) => {
+      beginStream(response).end(events(chunk('a', '1', null), chunk('b', '2', 'stop'), DONE))
+    })
+    const run = await fanout(server.url, MODEL, { input: prompts(1) })
+    assert.equal(run.records[0]?.conversations[1]?.content, 'ab', run.stderr)
+  })
+
   test('comments, CRLF events, no space after data:, an unnamed event, no [DONE]', async (t) => {
     const text =
       `: keep-alive\n\n:\r\n\r\ndata:${JSON.stringify(delta({ content: 'a' }))}\r\n\r\n` +
@@ -653,10 +685,17 @@ describe('what servers send', { concurrency: true }, () => {
       assert.equal(run.records[0]!.finish_reason, reason)
       const finish = (run.stats as unknown as { finish: Record<string, number> }).finish
       assert.equal(finish[count!], 1)
+      assert.match(run.stderr, /^fanout-complete: 1 record: 1 answered, /m)
+      const cut = 'warning: 1 answer is cut by the token limit (finish_reason length)\n'
+      assert.equal(run.stderr.includes(cut), reason === 'length', run.stderr)
     }
     const empty = await answerOf(t, () => events(delta({ content: '' }), delta({}, 'stop'), DONE))
     assert.equal(empty.records[0]!.conversations[1]!.content, '')
     assert.equal((empty.stats as unknown as { finish: { empty: number } }).finish.empty, 1)
+    assert.match(
+      empty.stderr,
+      /warning: 1 answer is empty \(dedupe-completed --redo empty runs it again\)$/m,
+    )
   })
 
   test('--on-length fail', async (t) => {

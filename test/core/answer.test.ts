@@ -113,6 +113,53 @@ describe('an answer put together from a stream', () => {
     )
   })
 
+  test('of several choices the first by index counts, in whatever order they come', () => {
+    const pieces = [
+      ['a', 'b', 'c', 'd', 'e', 'f', 'g'],
+      ['1', '2', '3', '4', '5', '6', '7'],
+    ]
+    const chunk = (...choices: object[]): string => JSON.stringify({ model: 'm', choices })
+    const said = (index: number, at: number): object => ({
+      index,
+      delta: { content: pieces[index]![at] },
+      finish_reason: at === 6 ? ['stop', 'length'][index] : null,
+    })
+    const eachAlone = (order: readonly number[]) => (_: unknown, at: number) =>
+      order.map((index) => chunk(said(index, at)))
+    const together = (_: unknown, at: number): string[] => [chunk(said(1, at), said(0, at))]
+    const oneByOne = [1, 0].flatMap((index) => pieces[0]!.map((_, at) => chunk(said(index, at))))
+    const message = (index: number): object => ({
+      index,
+      message: { content: pieces[index]!.join('') },
+      finish_reason: ['stop', 'length'][index],
+    })
+    const plain = answerFromBody(chunk(message(1), message(0)))
+    assert.deepEqual(plain, answerFromBody(chunk(message(0), message(1))))
+    const streams = [
+      pieces[0]!.flatMap(together),
+      pieces[0]!.flatMap(eachAlone([0, 1])),
+      pieces[0]!.flatMap(eachAlone([1, 0])),
+      oneByOne,
+      [...oneByOne.slice(7), ...oneByOne.slice(0, 7)],
+    ]
+    for (const data of streams) {
+      const collector = new AnswerCollector()
+      for (const event of data) collector.event(event)
+      assert.deepEqual(collector.finish(true), plain, data[0])
+    }
+  })
+
+  test('the only choice counts, whatever its index', () => {
+    const collector = new AnswerCollector()
+    for (const content of ['a', 'b']) {
+      collector.event(JSON.stringify({ choices: [{ index: 1, delta: { content } }] }))
+    }
+    collector.event('{"choices":[null,{"index":1,"delta":{},"finish_reason":"stop"}]}')
+    const answer = collector.finish(true)
+    assert.ok(!isFlaw(answer))
+    assert.equal(answer.content, 'ab')
+  })
+
   test('content in parts: text parts go on, others stand by themselves', () => {
     const parts = [
       [{ type: 'text', text: 'a' }],

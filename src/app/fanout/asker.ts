@@ -69,7 +69,7 @@ export class Asker {
    * @param raw the body is handed on as it came (batch lines)
    */
   async ask(request: ApiRequest, goingOn: boolean, raw: boolean): Promise<Asked> {
-    const { accounting, clock, retry, budget, random } = this.#options
+    const { accounting, clock, retry, budget, random, diagnosis, onFinding } = this.#options
     budget.request()
     let attempts = 1
     let fresh = false
@@ -106,6 +106,7 @@ export class Asker {
         return { kind: 'failed', failure, attempts }
       if (this.#stopped) return { kind: 'left' }
       this.#countRetry(failure)
+      for (const finding of diagnosis.retry(failure)) onFinding(finding)
       await this.#pause(retryDelay(retry, attempts, failure.retryAfter, random))
       for (let wait = budget.wait(clock.now()); wait > 0; wait = budget.wait(clock.now())) {
         if (this.#stopped) break

@@ -1,11 +1,11 @@
 import { type Answer, isFlaw } from '../../core/answer.ts'
-import type { Failure } from '../../core/failure.ts'
 import {
   addUsage,
   assistantMessage,
   batchLine,
   chatLine,
   completionLine,
+  type FailedRecord,
   type Provenance,
   type TurnProvenance,
 } from '../../core/output-record.ts'
@@ -26,7 +26,7 @@ import type { Asked, Asker } from './asker.ts'
 /** What became of a record. */
 export type Completion =
   | { kind: 'answered'; line: string; answer: Answer | undefined }
-  | { kind: 'failed'; failure: Failure; attempts: number; finishedTurns: string[] }
+  | ({ kind: 'failed' } & Omit<FailedRecord, 'idToken' | 'elapsedMs' | 'input'>)
   | { kind: 'left' }
 
 /** Answers one record: one request, or one a turn, and the line that comes of it. */
@@ -94,10 +94,11 @@ export class Completer {
       const request = chatRequest(record, settings, context)
       const asked = await this.#asker.ask(request, turn > 0, false)
       if (asked.kind === 'left') return asked
+      const earlierAttempts = attempts
       attempts += asked.attempts
       if (asked.kind === 'failed') {
         const finishedTurns = messages.slice(0, turn === 0 ? 0 : -1)
-        return { kind: 'failed', failure: asked.failure, attempts, finishedTurns }
+        return { ...asked, attempts, earlierAttempts, finishedTurns }
       }
       const answer = answerOf(asked)
       startedAt ??= asked.startedAt

@@ -165,11 +165,9 @@ export class RecordHandler {
       accounting.left++
       return undefined
     }
-    const { failure, attempts, finishedTurns } = completion
     const { idToken, source } = record
     const input = { json: source }
-    const elapsedMs = clock.now() - began
-    await this.#failed({ idToken, failure, attempts, elapsedMs, finishedTurns, input })
+    await this.#failed({ ...completion, idToken, elapsedMs: clock.now() - began, input })
     return undefined
   }
 
@@ -248,10 +246,11 @@ export class RecordHandler {
     this.#halt.check()
   }
 
-  #failureText({ idToken, failure, attempts }: FailedRecord): string {
+  #failureText({ idToken, failure, attempts, earlierAttempts = 0 }: FailedRecord): string {
     const id = tokenText(idToken)
-    const attempt =
-      attempts > 0 ? `attempt ${attempts} of ${Math.max(attempts, this.#tries(failure))}` : ''
+    // Each turn has --retries of its own.
+    const last = attempts - earlierAttempts
+    const attempt = last > 0 ? `attempt ${last} of ${Math.max(last, this.#tries(failure))}` : ''
     const inside = [failure.detail, attempt].filter((part) => part).join(', ')
     const text = `ERROR sample ${id}: ${failure.message}${inside === '' ? '' : ` (${inside})`}`
     return printable(text)

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Context } from '../../cli/command.ts'
 import { type OpenWork, Progress } from '../../cli/progress.ts'
 import type { Clock } from '../../core/clock.ts'
+import { counted } from '../../core/quantity.ts'
 import { EXIT, ToolError } from '../../core/tool-error.ts'
 import type { TextLine } from '../../streams/split-lines.ts'
 import { concurrentStage } from '../../streams/stage.ts'
@@ -195,24 +196,30 @@ async function closeOutputs(outputs: Outputs, stop: Stop): Promise<void> {
 function summarise(context: Context, options: FanoutOptions, counts: Accounting, stop: Stop): void {
   const { report } = context
   if (counts.cutByLength > 0) {
-    report.warning(
-      `${counts.cutByLength} answers are cut by the token limit (finish_reason length)`,
-    )
+    const answers = counted(counts.cutByLength, 'answer is', 'answers are')
+    report.warning(`${answers} cut by the token limit (finish_reason length)`)
+  }
+  if (counts.empty > 0) {
+    const answers = counted(counts.empty, 'answer is', 'answers are')
+    const them = counts.empty === 1 ? 'it' : 'them'
+    report.warning(`${answers} empty (dedupe-completed --redo empty runs ${them} again)`)
   }
   if (counts.repeated > 0) {
-    report.warning(`${counts.repeated} records repeat a key and were not asked`)
+    const repeat = ['record repeats a key and was', 'records repeat a key and were'] as const
+    report.warning(`${counted(counts.repeated, ...repeat)} not asked`)
   }
   if (counts.unwritten > 0) {
-    report.error(
-      `${counts.unwritten} answers are lost: they could not be written. They are asked again`,
-      'lost',
-    )
+    const lost = [
+      'answer is lost: it could not be written. It is',
+      'answers are lost: they could not be written. They are',
+    ] as const
+    report.error(`${counted(counts.unwritten, ...lost)} asked again`, 'lost')
   }
   const unanswered = counts.left - counts.unwritten
   const left = unanswered > 0 || stop.requested ? `, ${unanswered} read but not answered` : ''
   const others = options.shard === undefined ? '' : `, ${counts.otherShards} of other shards`
   report.note(
-    `${counts.records} records: ${counts.answered} answered, ${counts.failed} failed, ` +
+    `${counted(counts.records, 'record')}: ${counts.answered} answered, ${counts.failed} failed, ` +
       `${counts.skipped - counts.repeated} completed before${left}${others}`,
   )
   const unfinished = stop.requested || counts.failed > 0
