@@ -12,9 +12,9 @@ import type { KeyRule } from '../core/key.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { EXIT, type Place, ToolError } from '../core/tool-error.ts'
 import { expandGlob } from '../files/glob.ts'
-import { type Input, openInput } from '../files/input.ts'
+import type { Input } from '../files/input.ts'
 import { type LineBlock, lineBlocks } from '../streams/line-blocks.ts'
-import { refuseInputs } from './inputs.ts'
+import { InterruptibleReader, openInterruptible, refuseInputs } from './inputs.ts'
 import {
   blocksFor,
   isWorthAThread,
@@ -59,6 +59,7 @@ export interface CompletedOptions {
  *
  * @param patterns a file or a quoted glob each
  * @returns the counts, and 1 as exit code where unusable lines were named
+ * @throws Interrupted when a signal came
  * @throws ToolError exit code 2 for a file that has whole lines but not one usable record: to take
  *   it for "nothing done" would pay for everything again
  */
@@ -128,7 +129,7 @@ class CompletedReader {
   }
 
   async read(file: string): Promise<void> {
-    const input = await openInput(file, this.#context.stdin, true).catch((error: unknown) => {
+    const input = await openInterruptible(this.#context, file, true).catch((error: unknown) => {
       if (!(error instanceof ToolError) || !error.message.includes('no such file')) throw error
       this.missing(file)
     })
@@ -162,7 +163,8 @@ class CompletedReader {
 
   #looked(input: Input): AsyncIterable<LookedBlock<AnswerTable | undefined>> {
     const { field } = this.#options.rule
-    const blocks = lineBlocks(input.reader, blocksFor(input))
+    const reader = new InterruptibleReader(input.reader, this.#context)
+    const blocks = lineBlocks(reader, blocksFor(input))
     return this.#options.onLine === undefined && isWorthAThread(input)
       ? lookedOver(blocks, { kind: 'answers', policy: RECORD_POLICY, key: field?.name })
       : notLookedOver(blocks)
