@@ -12,7 +12,7 @@ import { FdSink } from '../files/fd-sink.ts'
 import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
 import { type CompletedCounts, readCompleted, refuseCompleted } from './completed-files.ts'
-import { checkOutputs, forEachInput, operandsOrStdin, refuseInputs } from './inputs.ts'
+import { checkOutputs, forEachInput, isUnread, operandsOrStdin, refuseInputs } from './inputs.ts'
 import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
@@ -59,6 +59,7 @@ export async function dedupe(
   const usesThread = (input: Input): boolean =>
     options.readSize === undefined && isWorthAThread(input)
   let worst: number = exitCode
+  let unread = false
   try {
     const met = await forEachInput(
       context,
@@ -69,10 +70,12 @@ export async function dedupe(
       },
       (input, blocks) => filter.file(input, blocks, usesThread(input)),
     )
+    unread = isUnread(met, filter.counts.records)
     worst = Math.max(worst, met, filter.verdict())
   } finally {
     await writeStats(context, names.stats, { ...filter.counts, completed_files: completed })
   }
+  if (unread) return worst
   summarise(context, filter.counts, completed, options)
   if (filter.counts.passed === 0) noteIdle(context, shard, 'no record of it is left')
   return worst

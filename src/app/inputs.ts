@@ -103,6 +103,16 @@ export function reportTrouble(context: Context, error: unknown): number {
   return error.exitCode
 }
 
+/**
+ * Whether not one input could be read: counts of nothing would only say again what its error has said.
+ *
+ * @param code the worst exit code of the inputs
+ * @param count of what was read
+ */
+export function isUnread(code: number, count: number): boolean {
+  return code === EXIT.trouble && count === 0
+}
+
 /** Turns the end of input that a signal brings about into an exception. */
 export class InterruptibleReader implements ByteReader {
   #source: ByteReader
