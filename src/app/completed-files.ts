@@ -39,8 +39,22 @@ export interface CompletedCounts {
   empty: number
 }
 
+export function noCompletedCounts(): CompletedCounts {
+  return {
+    files: 0,
+    completed: 0,
+    failed: 0,
+    unusable: 0,
+    length: 0,
+    content_filter: 0,
+    empty: 0,
+  }
+}
+
 export interface CompletedOptions {
   rule: KeyRule
+  /** What the lines are added to. */
+  counts: CompletedCounts
   /** Shortcomings that make an answer count as none. */
   redo: ReadonlySet<string>
   /** Told how many lines a large file has by its size, before the first answer. */
@@ -58,7 +72,7 @@ export interface CompletedOptions {
  * them is not seen. A missing file is an empty one, with a warning.
  *
  * @param patterns a file or a quoted glob each
- * @returns the counts, and 1 as exit code where unusable lines were named
+ * @returns 1 as exit code where unusable lines were named
  * @throws Interrupted when a signal came
  * @throws ToolError exit code 2 for a file that has whole lines but not one usable record: to take
  *   it for "nothing done" would pay for everything again
@@ -67,7 +81,7 @@ export async function readCompleted(
   context: Context,
   patterns: readonly string[],
   options: CompletedOptions,
-): Promise<{ counts: CompletedCounts; exitCode: number }> {
+): Promise<number> {
   const reader = new CompletedReader(context, options)
   for (const pattern of patterns) {
     const files = await expandGlob(pattern)
@@ -76,7 +90,7 @@ export async function readCompleted(
       if (file === pattern || !isRemovedFile(file)) await reader.read(file)
     }
   }
-  return { counts: reader.counts, exitCode: reader.counts.unusable > 0 ? EXIT.data : EXIT.ok }
+  return options.counts.unusable > 0 ? EXIT.data : EXIT.ok
 }
 
 /**
@@ -101,15 +115,6 @@ function isRemovedFile(file: string): boolean {
 }
 
 class CompletedReader {
-  readonly counts: CompletedCounts = {
-    files: 0,
-    completed: 0,
-    failed: 0,
-    unusable: 0,
-    length: 0,
-    content_filter: 0,
-    empty: 0,
-  }
   #context: Context
   #options: CompletedOptions
   #judge = new LineJudge(RECORD_POLICY)
@@ -136,7 +141,7 @@ class CompletedReader {
     if (input === undefined) return
     if (this.#isKnown(input)) return input.close()
     this.#options.onFile?.(file)
-    this.counts.files++
+    this.#options.counts.files++
     this.#wholeLines = this.#usable = 0
     let line = 1
     try {
@@ -215,7 +220,7 @@ class CompletedReader {
 
   /** Counts a record; returns whether it completes its key. */
   #count(told: number, file: string, line: number): boolean {
-    const { counts } = this
+    const { counts } = this.#options
     this.#wholeLines++
     if (!isKeyed(told)) {
       this.#unusable('a record without a key', 'no-key', { file, line })
@@ -237,7 +242,7 @@ class CompletedReader {
   }
 
   #unusable(message: string, code: string, place: Place): void {
-    this.counts.unusable++
+    this.#options.counts.unusable++
     const ofLine = place.line === undefined ? place : { ...place, column: 1 }
     this.#context.report.error(`this line completes nothing: ${message}`, code, ofLine)
   }

@@ -11,7 +11,12 @@ import { EXIT, type Place, usageError } from '../core/tool-error.ts'
 import { FdSink } from '../files/fd-sink.ts'
 import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
-import { type CompletedCounts, readCompleted, refuseCompleted } from './completed-files.ts'
+import {
+  type CompletedCounts,
+  noCompletedCounts,
+  readCompleted,
+  refuseCompleted,
+} from './completed-files.ts'
 import { checkOutputs, forEachInput, isUnread, operandsOrStdin, refuseInputs } from './inputs.ts'
 import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
@@ -47,20 +52,22 @@ export async function dedupe(
   await refuseCompleted(context, [names.stats], options.completed)
   const rule = new KeyRule(options.key)
   const index = new CompletedIndex(options.multiset)
-  const { counts: completed, exitCode } = await readCompleted(context, options.completed, {
-    rule,
-    redo: new Set(options.redo),
-    onExpected: (lines) => index.expect(lines),
-    onAnswer: (words, from) => {
-      if (isInShard(shard, words, from)) index.complete(words, from)
-    },
-  })
+  const completed = noCompletedCounts()
   const filter = new DedupeFilter(context, rule, index, shard)
   const usesThread = (input: Input): boolean =>
     options.readSize === undefined && isWorthAThread(input)
-  let worst: number = exitCode
+  let worst: number = EXIT.ok
   let unread = false
   try {
+    worst = await readCompleted(context, options.completed, {
+      rule,
+      counts: completed,
+      redo: new Set(options.redo),
+      onExpected: (lines) => index.expect(lines),
+      onAnswer: (words, from) => {
+        if (isInShard(shard, words, from)) index.complete(words, from)
+      },
+    })
     const met = await forEachInput(
       context,
       operands,

@@ -89,6 +89,17 @@ describe('a signal before the first byte of input', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(readFileSync(join(folder, 's'), 'utf8')).lines, 0)
   })
 
+  test('while dedupe-completed reads what is completed, with the counts so far', async () => {
+    const folder = newFolder()
+    fifo(folder)
+    writeFileSync(join(folder, 'done'), '{"id":1,"status":"success"}\n')
+    const files = ['--completed', 'done', '--completed', 'fifo', '--stats', 's']
+    const { code } = await signalled('dedupe-completed', files, 'SIGTERM', folder)
+    assert.equal(code, 143)
+    const stats = JSON.parse(readFileSync(join(folder, 's'), 'utf8'))
+    assert.deepEqual([stats.records, stats.completed_files.completed], [0, 1])
+  })
+
   for (const [name, args] of [
     ['dedupe-completed', ['--completed', 'fifo']],
     ['fanout-complete', ['--url', 'http://127.0.0.1:9/v1', '-o', 'out', '--completed', 'fifo']],
