@@ -172,7 +172,11 @@ the seed, the prompt and the attempt, so a run can be repeated.
 
 Runs until a signal comes; exit code 130, 143 or 129 then, 2 for wrong usage.
 `,
-  run: async (context, { fault, outage, apiKeyFile, keepAlive, sseKeepAlive, ...rest }) => {
+  run: async (
+    context,
+    { fault, outage, apiKeyFile, keepAlive, sseKeepAlive, ...rest },
+    operands,
+  ) => {
     const { readSecret } = await import('../src/files/secret.ts')
     const { simulate } = await import('../src/app/simulate.ts')
     const key = apiKeyFile === undefined ? {} : { apiKey: readSecret(apiKeyFile) }
@@ -187,6 +191,7 @@ Runs until a signal comes; exit code 130, 143 or 129 then, 2 for wrong usage.
         outages: outage,
       },
       rest.stats,
+      operands,
     )
   },
 })

@@ -12,9 +12,9 @@ import type { KeyRule } from '../core/key.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { EXIT, type Place, ToolError } from '../core/tool-error.ts'
 import { expandGlob } from '../files/glob.ts'
-import { type Input, openInput } from '../files/input.ts'
+import type { Input } from '../files/input.ts'
 import { type LineBlock, lineBlocks } from '../streams/line-blocks.ts'
-import { refuseInputs } from './inputs.ts'
+import { InterruptibleReader, openInterruptible, refuseInputs } from './inputs.ts'
 import {
   blocksFor,
   isWorthAThread,
@@ -42,8 +42,22 @@ export interface CompletedCounts {
   empty: number
 }
 
+export function noCompletedCounts(): CompletedCounts {
+  return {
+    files: 0,
+    completed: 0,
+    failed: 0,
+    unusable: 0,
+    length: 0,
+    content_filter: 0,
+    empty: 0,
+  }
+}
+
 export interface CompletedOptions {
   rule: KeyRule
+  /** What the lines are added to. */
+  counts: CompletedCounts
   /** Shortcomings that make an answer count as none. */
   redo: ReadonlySet<string>
   /** Told how many lines a large file has by its size, before the first answer. */
@@ -61,7 +75,8 @@ export interface CompletedOptions {
  * them is not seen. A missing file is an empty one, with a warning.
  *
  * @param patterns a file or a quoted glob each
- * @returns the counts, and 1 as exit code where unusable lines were named
+ * @returns 1 as exit code where unusable lines were named
+ * @throws Interrupted when a signal came
  * @throws ToolError exit code 2 for a file that has whole lines but not one usable record: to take
  *   it for "nothing done" would pay for everything again
  */
@@ -69,7 +84,7 @@ export async function readCompleted(
   context: Context,
   patterns: readonly string[],
   options: CompletedOptions,
-): Promise<{ counts: CompletedCounts; exitCode: number }> {
+): Promise<number> {
   const reader = new CompletedReader(context, options)
   for (const pattern of patterns) {
     const files = await expandGlob(pattern)
@@ -78,7 +93,7 @@ export async function readCompleted(
       if (file === pattern || !isRemovedFile(file)) await reader.read(file)
     }
   }
-  return { counts: reader.counts, exitCode: reader.counts.unusable > 0 ? EXIT.data : EXIT.ok }
+  return options.counts.unusable > 0 ? EXIT.data : EXIT.ok
 }
 
 /**
@@ -103,15 +118,6 @@ function isRemovedFile(file: string): boolean {
 }
 
 class CompletedReader {
-  readonly counts: CompletedCounts = {
-    files: 0,
-    completed: 0,
-    failed: 0,
-    unusable: 0,
-    length: 0,
-    content_filter: 0,
-    empty: 0,
-  }
   #context: Context
   #options: CompletedOptions
   #judge = new LineJudge(RECORD_POLICY)
@@ -131,14 +137,14 @@ class CompletedReader {
   }
 
   async read(file: string): Promise<void> {
-    const input = await openInput(file, this.#context.stdin, true).catch((error: unknown) => {
+    const input = await openInterruptible(this.#context, file, true).catch((error: unknown) => {
       if (!(error instanceof ToolError) || !error.message.includes('no such file')) throw error
       this.missing(file)
     })
     if (input === undefined) return
     if (this.#isKnown(input)) return input.close()
     this.#options.onFile?.(file)
-    this.counts.files++
+    this.#options.counts.files++
     this.#wholeLines = this.#usable = 0
     let line = 1
     try {
@@ -165,7 +171,8 @@ class CompletedReader {
 
   #looked(input: Input): AsyncIterable<LookedBlock<AnswerTable | undefined>> {
     const { field } = this.#options.rule
-    const blocks = lineBlocks(input.reader, blocksFor(input))
+    const reader = new InterruptibleReader(input.reader, this.#context)
+    const blocks = lineBlocks(reader, blocksFor(input))
     return this.#options.onLine === undefined && isWorthAThread(input)
       ? lookedOver(blocks, { kind: 'answers', policy: RECORD_POLICY, key: field?.name })
       : notLookedOver(blocks)
@@ -216,7 +223,7 @@ class CompletedReader {
 
   /** Counts a record; returns whether it completes its key. */
   #count(told: number, file: string, line: number): boolean {
-    const { counts } = this
+    const { counts } = this.#options
     this.#wholeLines++
     if (!isKeyed(told)) {
       this.#unusable('a record without a key', 'no-key', { file, line })
@@ -238,7 +245,7 @@ class CompletedReader {
   }
 
   #unusable(message: string, code: string, place: Place): void {
-    this.counts.unusable++
+    this.#options.counts.unusable++
     const ofLine = place.line === undefined ? place : { ...place, column: 1 }
     // Records glued onto each other or onto a torn one.
     const way = GLUED.has(code) ? '; repair-truncated may find records in it' : ''

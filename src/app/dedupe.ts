@@ -12,8 +12,13 @@ import { EXIT, type Place, usageError } from '../core/tool-error.ts'
 import { FdSink } from '../files/fd-sink.ts'
 import type { Input } from '../files/input.ts'
 import type { LineBlock } from '../streams/line-blocks.ts'
-import { type CompletedCounts, readCompleted, refuseCompleted } from './completed-files.ts'
-import { checkOutputs, forEachInput, operandsOrStdin, refuseInputs } from './inputs.ts'
+import {
+  type CompletedCounts,
+  noCompletedCounts,
+  readCompleted,
+  refuseCompleted,
+} from './completed-files.ts'
+import { checkOutputs, forEachInput, isUnread, operandsOrStdin, refuseInputs } from './inputs.ts'
 import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
@@ -48,19 +53,22 @@ export async function dedupe(
   await refuseCompleted(context, [names.stats], options.completed)
   const rule = new KeyRule(options.key)
   const index = new CompletedIndex(options.multiset)
-  const { counts: completed, exitCode } = await readCompleted(context, options.completed, {
-    rule,
-    redo: new Set(options.redo),
-    onExpected: (lines) => index.expect(lines),
-    onAnswer: (words, from) => {
-      if (isInShard(shard, words, from)) index.complete(words, from)
-    },
-  })
+  const completed = noCompletedCounts()
   const filter = new DedupeFilter(context, rule, index, shard)
   const usesThread = (input: Input): boolean =>
     options.readSize === undefined && isWorthAThread(input)
-  let worst: number = exitCode
+  let worst: number = EXIT.ok
+  let unread = false
   try {
+    worst = await readCompleted(context, options.completed, {
+      rule,
+      counts: completed,
+      redo: new Set(options.redo),
+      onExpected: (lines) => index.expect(lines),
+      onAnswer: (words, from) => {
+        if (isInShard(shard, words, from)) index.complete(words, from)
+      },
+    })
     const met = await forEachInput(
       context,
       operands,
@@ -70,10 +78,12 @@ export async function dedupe(
       },
       (input, blocks) => filter.file(input, blocks, usesThread(input)),
     )
+    unread = isUnread(met, filter.counts.records)
     worst = Math.max(worst, met, filter.verdict())
   } finally {
     await writeStats(context, names.stats, { ...filter.counts, completed_files: completed })
   }
+  if (unread) return worst
   summarise(context, filter.counts, completed, options)
   if (filter.counts.passed === 0) noteIdle(context, shard, 'no record of it is left')
   return worst

@@ -62,14 +62,34 @@ export async function openBlocks(
   operand: string,
   options: InputOptions,
 ): Promise<{ input: Input; blocks: AsyncGenerator<LineBlock, void, void> }> {
-  const input = await openInput(operand, context.stdin, options.whole)
-  context.interrupt.onSignal(() => void input.close())
+  const input = await openInterruptible(context, operand, options.whole)
   if (!options.mayBeOutput) refuseOwnOutput(fstatSync(context.stdout.fd), input)
   for (const file of options.outputs ?? []) {
     if (file !== undefined) refuseOwnOutput(statSync(file, { throwIfNoEntry: false }), input)
   }
   const reader = new InterruptibleReader(input.reader, context)
   return { input, blocks: lineBlocks(reader, { ...options, ...options.blocksOf?.(input) }) }
+}
+
+/**
+ * Opens one input, which a signal closes from then on.
+ *
+ * @param whole read only the bytes that are there now
+ * @throws ToolError where it cannot be read, Interrupted where a signal comes before its first bytes
+ */
+export async function openInterruptible(
+  context: Context,
+  operand: string,
+  whole?: boolean,
+): Promise<Input> {
+  const { interrupt, stdin } = context
+  try {
+    const input = await openInput(operand, stdin, { whole, signal: interrupt.reading })
+    if (interrupt.signal !== undefined) throw new Interrupted()
+    return input
+  } catch (error) {
+    throw interrupt.signal === undefined ? error : new Interrupted()
+  }
 }
 
 /**
@@ -82,6 +102,16 @@ export function reportTrouble(context: Context, error: unknown): number {
   if (!(error instanceof ToolError)) throw error
   context.report.error(error.message, error.code, error.place)
   return error.exitCode
+}
+
+/**
+ * Whether not one input could be read: counts of nothing would only say again what its error has said.
+ *
+ * @param code the worst exit code of the inputs
+ * @param count of what was read
+ */
+export function isUnread(code: number, count: number): boolean {
+  return code === EXIT.trouble && count === 0
 }
 
 /** Turns the end of input that a signal brings about into an exception. */

@@ -8,12 +8,18 @@ import { type Simulator, startSimulator } from '../simulator/server.ts'
 import { checkOutputs } from './inputs.ts'
 import { writeStats } from './stats.ts'
 
-/** The program of simulate-server: serves until a signal comes. */
+/**
+ * The program of simulate-server: serves until a signal comes.
+ *
+ * @throws ToolError `usage` where operands are given: it reads no file
+ */
 export async function simulate(
   context: Context,
   options: GivenOptions,
   stats: string | undefined,
+  operands: readonly string[],
 ): Promise<number> {
+  if (operands.length > 0) throw usageError(`unexpected operand '${operands[0]}'`)
   checkOutputs(context, [stats], false)
   const server = await start(options)
   context.report.note(`listening on ${server.url}/v1`)

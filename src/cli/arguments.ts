@@ -17,6 +17,7 @@ export interface Arguments {
  */
 export function takeApart(argv: readonly string[], table: OptionTable): Arguments {
   const byLongName = new Map(Object.keys(table).map((name) => [optionName(name), name]))
+  const offered = Object.keys(table).filter((name) => table[name]!.hidden !== true)
   const byLetter = new Map<string, string>()
   for (const [name, { short }] of Object.entries(table)) if (short) byLetter.set(short, name)
   const values = new Map<string, string[]>()
@@ -43,7 +44,7 @@ export function takeApart(argv: readonly string[], table: OptionTable): Argument
       const equals = argument.indexOf('=')
       const longName = equals < 0 ? argument : argument.slice(0, equals)
       const name = byLongName.get(longName)
-      if (name === undefined) throw unknown(longName, [...byLongName.keys()])
+      if (name === undefined) throw unknown(longName, offered.map(optionName))
       take(name, equals < 0 ? undefined : argument.slice(equals + 1))
     } else if (argument.startsWith('-') && argument !== '-') takeLetters(argument.slice(1))
     else operands.push(argument)

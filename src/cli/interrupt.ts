@@ -12,7 +12,13 @@ export class Interrupt {
   signal: SignalName | undefined
   #callbacks: ((signal: SignalName, count: number, cause: string) => void)[] = []
   #count = 0
+  #reading = new AbortController()
   #early = new Set<string>()
+
+  /** Aborted at the first signal: no more input is to be read. */
+  get reading(): AbortSignal {
+    return this.#reading.signal
+  }
 
   /** Calls back at every signal, with how many have come, and the name of the one that came. */
   onSignal(callback: (signal: SignalName, count: number, cause: string) => void): void {
@@ -37,5 +43,6 @@ export class Interrupt {
     this.signal ??= signal
     this.#count++
     for (const callback of this.#callbacks) callback(signal, this.#count, cause)
+    this.#reading.abort()
   }
 }

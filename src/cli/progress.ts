@@ -66,6 +66,7 @@ export class Progress {
   #startedAt: number
   #samples: Sample[] = []
   #mostOpen = 0
+  #drawn = false
   #stops: (() => void)[] = []
 
   constructor(options: ProgressOptions) {
@@ -77,7 +78,7 @@ export class Progress {
       const timer = setInterval(() => this.#draw(), REDRAW_EVERY)
       timer.unref()
       this.#stops.push(() => clearInterval(timer))
-      options.report.setLive({ clear: () => this.#clear(), draw: () => this.#draw() })
+      options.report.setLive({ clear: () => this.#clear(), draw: () => this.#redraw() })
     } else if (options.every > 0) {
       this.#stops.push(options.clock.every(options.every, () => this.show()))
     }
@@ -111,10 +112,16 @@ export class Progress {
   }
 
   #clear(): void {
-    this.#options.report.raw('\r\u001b[K')
+    if (this.#drawn) this.#options.report.raw('\r\u001b[K')
+  }
+
+  /** Behind a message: one that comes before the first picture, and may be the last, stays alone. */
+  #redraw(): void {
+    if (this.#drawn) this.#draw()
   }
 
   #draw(): void {
+    this.#drawn = true
     this.#options.report.raw(`\r${this.#bar()}\u001b[K`)
   }
 

@@ -1,4 +1,4 @@
-import { close, constants, fstat, fstatSync, open, type Stats } from 'node:fs'
+import { close, constants, fstat, fstatSync, open, type Stats, stat } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { isatty } from 'node:tty'
 import { promisify } from 'node:util'
@@ -11,6 +11,7 @@ import { retryStale } from './stale.ts'
 const openFd = promisify(open)
 const closeFd = promisify(close)
 const statFd = promisify(fstat)
+const statPath = promisify(stat)
 
 /** How messages call standard input. */
 export const STDIN_NAME = '<stdin>'
@@ -35,21 +36,27 @@ export interface Input {
   close(): Promise<void>
 }
 
+export interface OpenOptions {
+  /** Read only the bytes that are there now, not what is appended meanwhile. */
+  whole?: boolean | undefined
+  /** Closes the input, also while its first bytes are waited for: it ends there. */
+  signal: AbortSignal
+}
+
 /**
  * Opens one operand; `-` is standard input. gzip and zstd are recognised by their first bytes.
  *
- * @param whole read only the bytes that are there now, not what is appended meanwhile
  * @throws ToolError where it cannot be read
  */
 export async function openInput(
   operand: string,
   stdin: StandardInput,
-  whole = false,
+  { whole = false, signal }: OpenOptions,
 ): Promise<Input> {
-  return operand === '-' ? openStandardInput(stdin) : openFile(operand, whole)
+  return operand === '-' ? openStandardInput(stdin, signal) : openFile(operand, whole, signal)
 }
 
-async function openStandardInput(stdin: StandardInput): Promise<Input> {
+async function openStandardInput(stdin: StandardInput, signal: AbortSignal): Promise<Input> {
   if (isatty(stdin.fd)) {
     throw usageError('standard input is a terminal: name a FILE, or pipe JSON lines in')
   }
@@ -57,21 +64,23 @@ async function openStandardInput(stdin: StandardInput): Promise<Input> {
   if (stats.isDirectory()) throw notAFile(STDIN_NAME)
   if (stats.isFile()) {
     const reader = new FdReader(stdin.fd, null)
-    return input(
-      STDIN_NAME,
-      reader,
-      stats,
-      async () => {},
-      () => reader.bytesRead,
-    )
+    const source = { name: STDIN_NAME, reader, stats, close: async () => {} }
+    return input({ ...source, bytesRead: () => reader.bytesRead }, signal)
   }
-  const stream = stdin.stream()
-  return input(STDIN_NAME, new StreamReader(stream), stats, async () => {
-    stream.destroy()
-  })
+  return streamInput(STDIN_NAME, stdin.stream(), stats, signal)
 }
 
-async function openFile(path: string, whole: boolean): Promise<Input> {
+function streamInput(
+  name: string,
+  stream: Readable,
+  stats: Stats,
+  signal: AbortSignal,
+): Promise<Input> {
+  const close = async (): Promise<void> => void stream.destroy()
+  return input({ name, reader: new StreamReader(stream), stats, close }, signal)
+}
+
+async function openFile(path: string, whole: boolean, signal: AbortSignal): Promise<Input> {
   try {
     const { fd, stats } = await openStat(path)
     if (stats.isDirectory()) {
@@ -79,24 +88,40 @@ async function openFile(path: string, whole: boolean): Promise<Input> {
       throw notAFile(path)
     }
     const limit = whole && stats.isFile() ? stats.size : Number.POSITIVE_INFINITY
-    if (!stats.isFile()) return await input(path, new FdReader(fd, null), stats, () => closeFd(fd))
+    if (stats.isFIFO()) {
+      const { Socket } = await import('node:net')
+      return await streamInput(path, new Socket({ fd, writable: false }), stats, signal)
+    }
+    const source = { name: path, stats }
+    if (!stats.isFile()) {
+      const reader = new FdReader(fd, null)
+      return await input({ ...source, reader, close: () => closeFd(fd) }, signal)
+    }
     const reader = new FdReader(fd, 0, limit, () => openAgain(path, stats))
-    return await input(
-      path,
+    const file: Source = {
+      ...source,
       reader,
-      stats,
-      () => closeFd(reader.fd),
-      () => reader.bytesRead,
-      (offset) => new FdReader(reader.fd, offset, limit - offset),
-    )
+      close: () => closeFd(reader.fd),
+      bytesRead: () => reader.bytesRead,
+      again: (offset) => new FdReader(reader.fd, offset, limit - offset),
+    }
+    return await input(file, signal)
   } catch (error) {
     throw ioError(error, path, 'read')
   }
 }
 
+/**
+ * What opens a FIFO without waiting for a writer: a thread that waits in open(2) or read(2) cannot be
+ * told of a signal, and keeps the process from ending. Only Linux reports no end of file of a FIFO
+ * that has had no writer yet.
+ */
+const PIPE_FLAGS = process.platform === 'linux' ? constants.O_NONBLOCK : 0
+
 function openStat(path: string): Promise<{ fd: number; stats: Stats }> {
   return retryStale(async () => {
-    const fd = await openFd(path, constants.O_RDONLY)
+    const isPipe = (await statPath(path)).isFIFO()
+    const fd = await openFd(path, constants.O_RDONLY | (isPipe ? PIPE_FLAGS : 0))
     try {
       return { fd, stats: await statFd(fd) }
     } catch (error) {
@@ -114,36 +139,53 @@ async function openAgain(path: string, { dev, ino }: Stats): Promise<number | un
   return undefined
 }
 
+/** What is open, before it is known whether it is compressed. */
+interface Source {
+  name: string
+  reader: ByteReader
+  stats: Stats
+  close: () => Promise<void>
+  bytesRead?: () => number
+  /** Reads from an offset on; absent where that cannot be. */
+  again?: (offset: number) => ByteReader
+}
+
 /** Looks at the first bytes and puts a decompressor in between where they ask for one. */
-async function input(
-  name: string,
-  source: ByteReader,
-  stats: Stats,
-  closeInput: () => Promise<void>,
-  bytesRead: () => number = () => 0,
-  again?: (offset: number) => ByteReader,
-): Promise<Input> {
+async function input(source: Source, signal: AbortSignal): Promise<Input> {
+  const { name, stats } = source
+  let closed: Promise<void> | undefined
+  const onAbort = (): void => void close()
+  const close = (): Promise<void> => {
+    signal.removeEventListener('abort', onAbort)
+    closed ??= source.close()
+    return closed
+  }
+  signal.addEventListener('abort', onAbort)
+  if (signal.aborted) await close()
+  const head = await readHead(source.reader)
+  const whole = new PrefixedReader(head, source.reader)
+  const compression = compressionOf(head)
+  const reader = await decompressor(compression, whole, name, source.again)
+  return {
+    name,
+    reader: new NamedReader(reader, name),
+    stats,
+    compression,
+    bytesRead: source.bytesRead ?? (() => 0),
+    close,
+  }
+}
+
+/** The bytes that tell how the rest is compressed, or fewer where there are no more. */
+async function readHead(reader: ByteReader): Promise<Buffer> {
   const head = Buffer.alloc(4)
   let filled = 0
   while (filled < head.length) {
-    const count = await source.read(head, filled, head.length - filled)
+    const count = await reader.read(head, filled, head.length - filled)
     if (count === 0) break
     filled += count
   }
-  const whole = new PrefixedReader(head.subarray(0, filled), source)
-  const compression = compressionOf(head.subarray(0, filled))
-  let closed: Promise<void> | undefined
-  return {
-    name,
-    reader: new NamedReader(await decompressor(compression, whole, name, again), name),
-    stats,
-    compression,
-    bytesRead,
-    close() {
-      closed ??= closeInput()
-      return closed
-    },
-  }
+  return head.subarray(0, filled)
 }
 
 /** What a file's first bytes say it is compressed with. */

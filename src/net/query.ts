@@ -21,19 +21,25 @@ const LONGEST_BODY = 4 * 1024 * 1024
  * Asks a server with GET: its models, its health.
  *
  * @param timeout milliseconds of wall time for the whole reply
+ * @param signal gives the question up
  */
 export function query(
   settings: ConnectionSettings,
   path: string,
   headers: string[],
   timeout: number,
+  signal?: AbortSignal,
 ): Promise<QueryReply> {
   const connection = new Connection(settings)
   return new Promise((resolve) => {
     const settle = (reply: QueryReply): void => {
       clearInterval(timer)
+      signal?.removeEventListener('abort', giveUp)
       resolve(reply)
       connection.close()
+    }
+    const giveUp = (): void => {
+      settle({ failure: { code: 'aborted', message: 'the run was ended', retryable: false } })
     }
     let beats = 0
     const timer = setInterval(() => {
@@ -60,6 +66,8 @@ export function query(
         settle({ status, headers: replyHeaders, body: Buffer.concat(chunks).toString() }),
       onResponseError: (_controller, error) => settle({ failure: networkFailure(error) }),
     }
+    if (signal?.aborted) return giveUp()
+    signal?.addEventListener('abort', giveUp)
     connection.dispatch({ method: 'GET', path, headers }, handler)
   })
 }

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startSimulator } from '../../src/simulator/server.ts'
-import { fanout, linesOf, prompts, type Stats } from '../support/fanout.ts'
+import { assertBalanced, fanout, linesOf, prompts, type Stats } from '../support/fanout.ts'
 import { newFolder, run } from '../support/run.ts'
 import { answerWell, json, lastMessage, serve } from '../support/servers.ts'
 import { settleable } from '../support/settleable.ts'
@@ -259,7 +259,9 @@ describe('the command line', { concurrency: true }, () => {
       [['--url', 'ftp://x/'], /--url/],
       [['--url', 'no url'], /--url/],
       [['--url', 'http://me:hunter2@x/'], /--url/],
-      [['--no-such-option'], /--no-such-option/],
+      [['--no-such-option'], /unknown option --no-such-option \(/],
+      [['--streams'], /unknown option --streams \(/],
+      [['--timeouts'], /unknown option --timeouts; did you mean --timeout\?/],
       [['-Z'], /-Z/],
       [['--max-tokens'], /--max-tokens/],
       [['--resume=yes'], /--resume/],
@@ -327,5 +329,32 @@ describe('the command line', { concurrency: true }, () => {
     })
     assert.equal(result.code, 0, result.stderr)
     assert.deepEqual(linesOf('/no/such/file'), [])
+  })
+})
+
+describe('a closed pipe', () => {
+  for (const order of [[], ['--keep-order']]) {
+    test(`ends it quietly, --stats is written ${order.join()}`, async (t) => {
+      const server = await serve(t, answerWell)
+      const stats = join(newFolder(), 'stats')
+      const args = ['--url', server.url, ...MODEL, '-c', '4', '--stats', stats, ...order]
+      const result = await run('fanout-complete', args, {
+        input: prompts(300),
+        shell: '"$0" "$@" | head -n 3 >&2; exit 0',
+      })
+      assert.deepEqual(result.stderr.match(/^(?!\{"id").*$/gm), [''])
+      const counts = JSON.parse(readFileSync(stats, 'utf8')) as Stats
+      assertBalanced(counts)
+      assert.ok(counts.answered >= 3)
+    })
+  }
+
+  test('is exit 0', async (t) => {
+    const server = await serve(t, answerWell)
+    const result = await run('fanout-complete', ['--url', server.url, ...MODEL, '-c', '4'], {
+      input: prompts(300),
+      onStart: (child) => child.stdout!.once('data', () => child.stdout!.destroy()),
+    })
+    assert.deepEqual([result.code, result.stderr], [0, ''])
   })
 })

@@ -177,6 +177,38 @@ describe('signals', { concurrency: true }, () => {
     }
   })
 
+  for (const [path, signal, code] of [
+    ['/v1/models', 'SIGINT', 130],
+    ['/v1/models', 'SIGTERM', 143],
+    ['/health', 'SIGINT', 130],
+  ] as const) {
+    test(`${signal} while the server is silent to GET ${path}`, async (t) => {
+      const server = await serve(t, (_request, response) => json(response, {}, 503), {
+        gets: { [path]: () => {} },
+      })
+      const stats = join(newFolder(), 'stats')
+      // Slowed down so that the limit of such a question does not come to help.
+      const args = ['--url', server.url, '--clock-speed', '0.001', '--stats', stats]
+      const result = await run('fanout-complete', args, {
+        input: prompts(3),
+        onStart: (child) => {
+          const kill = setTimeout(() => child.kill('SIGKILL'), 20_000)
+          void once(child, 'exit').then(() => clearTimeout(kill))
+          void (async () => {
+            while (!server.gets.includes(path)) await sleep(10)
+            await sleep(100)
+            child.kill(signal)
+          })()
+        },
+      })
+      assert.equal(result.code, code, result.stderr)
+      assert.doesNotMatch(result.stderr, /cannot reach|^ERROR/m)
+      const counts = JSON.parse(readFileSync(stats, 'utf8')) as Stats
+      assertBalanced(counts)
+      assert.equal(counts.left, counts.records)
+    })
+  }
+
   test('USR1 prints the progress line', async (t) => {
     const release = settleable<void>()
     const server = await serve(t, async (request, response) => {

@@ -175,6 +175,8 @@ describe('simulate-server', { concurrency: true }, () => {
       [['--profile', 'nope'], /--profile must be one of story, .*rtx4090-7b.*, got 'nope'/],
       [['--profile', 'constructor'], /got 'constructor'/],
       [['--port', port], /taken/],
+      [['foo', 'bar'], /unexpected operand 'foo'/],
+      [['--', '-'], /unexpected operand '-'/],
       [['--api-key-file', '/no/such'], /no such file/],
     ]
     await Promise.all(

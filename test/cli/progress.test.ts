@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Progress, type ProgressState } from '../../src/cli/progress.ts'
 import { Reporter } from '../../src/cli/reporter.ts'
 import { systemClock } from '../../src/cli/system-clock.ts'
@@ -22,8 +23,11 @@ const STATE: ProgressState = {
   firstTokenFloor: undefined,
 }
 
-/** What a progress with this state writes: its bar, or its line. */
-function shown(columns: number, state: Partial<ProgressState> = {}): string {
+/** A progress with this state, on a terminal of so many columns (0: none), and what it has written. */
+function started(
+  columns: number,
+  state: Partial<ProgressState>,
+): { progress: Progress; report: Reporter; written: () => string } {
   let written = ''
   const report = new Reporter('x', (text) => {
     written += text
@@ -36,15 +40,22 @@ function shown(columns: number, state: Partial<ProgressState> = {}): string {
     columns: () => columns,
     every: 0,
   })
-  // A message makes room for the bar and draws it anew.
-  if (columns > 0) report.note('hello')
-  else progress.show()
-  progress.stop()
-  return written
+  return { progress, report, written: () => written }
 }
 
-function bar(columns: number, state: Partial<ProgressState> = {}): string {
-  const drawn = shown(columns, state)
+/** The line of a progress with this state. */
+function shown(state: Partial<ProgressState> = {}): string {
+  const { progress, written } = started(0, state)
+  progress.show()
+  progress.stop()
+  return written()
+}
+
+async function bar(columns: number, state: Partial<ProgressState> = {}): Promise<string> {
+  const { progress, written } = started(columns, state)
+  while (written() === '') await sleep(20)
+  progress.stop()
+  const drawn = written()
     .split('\r')
     .find((part) => part.includes('/'))
   return drawn!.replace('\u001b[K', '')
@@ -52,18 +63,18 @@ function bar(columns: number, state: Partial<ProgressState> = {}): string {
 
 test('the line without a terminal', () => {
   assert.match(
-    shown(0),
+    shown(),
     /^Progress: 2680\/25000 \(222 errors\), \d+\.\d req\/s, avg completion: 1263 tokens, elapsed: \d+s\n$/,
   )
   assert.match(
-    shown(0, { total: undefined, waiting: 'http://x is out' }),
+    shown({ total: undefined, waiting: 'http://x is out' }),
     /^Progress: 2680\/\? .*, waiting: http:\/\/x is out\n$/,
   )
 })
 
-test('the bar fits the terminal, and every number is there in 80 columns', () => {
+test('the bar fits the terminal, and every number is there in 80 columns', async () => {
   for (const columns of [80, 100, 200]) {
-    const text = bar(columns)
+    const text = await bar(columns)
     assert.ok(text.length < columns)
     for (const part of [
       '2680/25000',
@@ -77,16 +88,27 @@ test('the bar fits the terminal, and every number is there in 80 columns', () =>
       assert.ok(text.includes(part), `${columns}: ${text}`)
     }
   }
-  assert.match(bar(200), /^\[##\.{18}\] 2680/)
-  assert.match(bar(200, { done: 30_000 }), /^\[#{20}\] /)
-  assert.ok(bar(30).length < 30)
+  assert.match(await bar(200), /^\[##\.{18}\] 2680/)
+  assert.match(await bar(200, { done: 30_000 }), /^\[#{20}\] /)
+  assert.ok((await bar(30)).length < 30)
 })
 
 test('the line tells how long first tokens take, and the time left once it can be told', () => {
-  const line = shown(0, { firstToken: 1240, firstTokenFloor: 210 })
+  const line = shown({ firstToken: 1240, firstTokenFloor: 210 })
   assert.match(line, /elapsed: 0s, first token: 1\.2 s \(floor 210 ms\)\n$/)
   const lengths = new AnswerLengths()
   lengths.add(1000)
   const work = { lengths, openLengths: [500], total: 101, done: 100 }
-  assert.match(shown(0, work), /, ETA: \d+ ms\n$/)
+  assert.match(shown(work), /, ETA: \d+ ms\n$/)
+})
+
+test('a message makes room for the bar, and one before its first picture stays alone', async () => {
+  const { progress, report, written } = started(80, {})
+  report.note('early')
+  assert.equal(written(), 'x: early\n')
+  while (!written().includes('2680')) await sleep(20)
+  report.note('late')
+  progress.stop()
+  const [, behind] = written().split('\r\u001b[Kx: late\n\r')
+  assert.ok(behind!.includes('2680') && behind!.endsWith('\r\u001b[K'), behind)
 })

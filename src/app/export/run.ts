@@ -3,7 +3,7 @@ import { kindIsClear } from '../../core/file-kind.ts'
 import { EXIT } from '../../core/tool-error.ts'
 import { OutputFile } from '../../files/output-file.ts'
 import { blocksForOne } from '../block-memory.ts'
-import { checkOutputs, forEachInput, type InputOptions, refuseInputs } from '../inputs.ts'
+import { checkOutputs, forEachInput, type InputOptions, isUnread, refuseInputs } from '../inputs.ts'
 import { noAnswers } from '../no-shape.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
@@ -50,7 +50,8 @@ export async function exportConversations(
     await writeStats(context, options.stats, counts(lines, exporter, outputs))
   }
   if (!written) context.report.error(`nothing was written to ${names.join(' and ')}`)
-  else context.report.note(summary(lines, exporter, outputs))
+  else if (!isUnread(worst, exporter.records + lines.invalid))
+    context.report.note(summary(lines, exporter, outputs))
   return Math.max(worst, lines.invalid > 0 ? EXIT.data : EXIT.ok)
 }
 

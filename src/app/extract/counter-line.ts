@@ -16,9 +16,14 @@ export class CounterLine {
     this.#context = context
     this.#text = text
     this.#share = share
-    if (context.terminal === undefined || context.report.quiet) return
+  }
+
+  /** Shows it from now on. */
+  start(): void {
+    const { terminal, report } = this.#context
+    if (terminal === undefined || report.quiet || this.#timer !== undefined) return
     this.#timer = setInterval(() => this.#draw(), REDRAW_EVERY).unref()
-    context.report.setLive({ clear: () => this.#clear(), draw: () => this.#draw() })
+    report.setLive({ clear: () => this.#clear(), draw: () => this.#draw() })
     this.#draw()
   }
 

@@ -7,6 +7,8 @@ export class ReadProgress {
   #before = 0
   #size = 0
   #share: () => number = () => 0
+  /** Told when an input could be opened. */
+  onReading: () => void = () => {}
 
   constructor(files: readonly string[]) {
     const sizes = files.map(sizeOf)
@@ -26,6 +28,7 @@ export class ReadProgress {
   /** Sets what tells which share of the file is read. */
   tells(share: (size: number) => number): void {
     this.#share = () => share(this.#size)
+    this.onReading()
   }
 
   /** From 0 to 1; undefined where nobody knows. */

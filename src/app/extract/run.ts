@@ -3,7 +3,7 @@ import { KEY_FIELDS } from '../../core/key.ts'
 import { PROMPT_FIELDS, SYSTEM_FIELDS } from '../../core/prompt-shape.ts'
 import { EXIT, usageError } from '../../core/tool-error.ts'
 import { STDIN_NAME } from '../../files/input.ts'
-import { checkOutputs, refuseInputs, reportTrouble } from '../inputs.ts'
+import { checkOutputs, isUnread, refuseInputs, reportTrouble } from '../inputs.ts'
 import { operandFiles } from '../operand-files.ts'
 import { noteIdle, resolveShard } from '../shard.ts'
 import { writeStats } from '../stats.ts'
@@ -38,6 +38,7 @@ export async function extract(
     () => `${extractor.rows} rows read, ${emitter.prompts} prompts, ${report.rejected} unusable`,
     () => shareDone(options, emitter.prompts, progress.share),
   )
+  progress.onReading = () => line.start()
   let worst: number = EXIT.ok
   try {
     for (const file of files) {
@@ -51,6 +52,7 @@ export async function extract(
     await report.close()
     await writeStats(context, options.stats, countsOf(extractor))
   }
+  if (isUnread(worst, extractor.rows)) return worst
   context.report.note(summary(extractor))
   if (emitter.records === 0) noteIdle(context, shard, 'it has no prompt')
   const flawed = report.rejected > 0 || report.fileProblems > 0

@@ -183,15 +183,17 @@ export class Asker {
     const suspect = SUSPECT.has(code) || (code === 'dns' && !server.seen)
     if (!suspect || this.#stopped) return 'counts'
     if (!pool.seen && pool.endpoints.length === 1 && !(await server.isWell())) {
+      if (this.#stopped) return 'left'
       onFatal(server.unreachable(failure.message))
       return 'left'
     }
     if ((await outage.ask()) === 'well') return 'counts'
+    if (this.#stopped) return 'left'
     if (!pool.seen && pool.allResting) {
       onFatal(server.unreachable(failure.message))
       return 'left'
     }
-    return this.#stopped ? 'left' : 'outage'
+    return 'outage'
   }
 
   #pause(ms: number): Promise<void> {

@@ -57,7 +57,7 @@ export class Engine {
     this.#context = context
     this.#options = options
     this.#parts = parts
-    const servers = Server.all(context, options)
+    const servers = Server.all(context, options, stop.reading)
     const concurrency = openAtMost(options)
     this.#diagnosis = new Diagnosis(concurrency)
     this.pool = this.#makePool(servers, concurrency)

@@ -29,6 +29,7 @@ export async function askModels(
   let began: number | undefined
   for (let attempt = 1; ; attempt++) {
     const replies = await Promise.allSettled(servers.map((server) => server.models(clock.date())))
+    if (stop.requested) throw new Interrupted()
     const busy = replies.map(busyOf).find((reply) => reply !== undefined)
     const lists = replies.map(listOf)
     // An outage begins with its first sign, however long that took to come.
@@ -39,7 +40,6 @@ export async function askModels(
     if (attempt === 1) onBusy(busy.error)
     const retry = { ...RETRY_DEFAULTS, retries: attempt }
     await pause(Math.min(left, retryDelay(retry, attempt, busy.retryAfter, random)), clock, stop)
-    if (stop.requested) throw new Interrupted()
   }
 }
 

@@ -4,7 +4,7 @@ import { findMember, stringAt } from '../../core/field.ts'
 import { FingerprintTable } from '../../core/fingerprint-table.ts'
 import type { KeyRule } from '../../core/key.ts'
 import { isInShard, type Shard } from '../../core/shard.ts'
-import { readCompleted } from '../completed-files.ts'
+import { noCompletedCounts, readCompleted } from '../completed-files.ts'
 
 const REQUEST_HASH = Buffer.from('request_hash')
 
@@ -35,8 +35,9 @@ export class Answered {
 
   /** Reads files of answers by the rule of dedupe-completed. */
   async read(context: Context, files: readonly string[]): Promise<void> {
-    const { exitCode } = await readCompleted(context, files, {
+    this.exitCode = await readCompleted(context, files, {
       rule: this.#rule,
+      counts: noCompletedCounts(),
       redo: new Set(),
       onFile: (file) => this.#files.push(file),
       onLine: (fingerprint, { scanner }, bytes, start) => {
@@ -46,7 +47,6 @@ export class Answered {
         this.#note(fingerprint, hash)
       },
     })
-    this.exitCode = exitCode
   }
 
   /**

@@ -3,9 +3,10 @@ import type { Context } from '../../cli/command.ts'
 import { type OpenWork, Progress } from '../../cli/progress.ts'
 import type { Clock } from '../../core/clock.ts'
 import { counted } from '../../core/quantity.ts'
-import { EXIT, ToolError } from '../../core/tool-error.ts'
+import { ClosedPipe, EXIT, ToolError } from '../../core/tool-error.ts'
 import type { TextLine } from '../../streams/split-lines.ts'
 import { concurrentStage } from '../../streams/stage.ts'
+import { isUnread } from '../inputs.ts'
 import { noteIdle, resolveShard } from '../shard.ts'
 import { writeStats } from '../stats.ts'
 import { Accounting } from './accounting.ts'
@@ -84,6 +85,9 @@ export async function fanout(
       endpoints: perEndpoint(engine),
     })
   }
+  // Whoever closed the pipe wants no more; a signal has its last words all the same.
+  if (stop.fatal instanceof ClosedPipe && context.interrupt.signal === undefined) throw stop.fatal
+  if (isUnread(exitCode, accounting.records) && !stop.requested) return exitCode
   summarise(context, options, accounting, stop)
   if (accounting.answered + accounting.failed + accounting.left === 0 && !stop.requested) {
     noteIdle(context, shard, accounting.skipped > 0 ? 'all of it is answered' : 'it has no record')

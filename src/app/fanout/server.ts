@@ -35,23 +35,29 @@ export class Server {
   seen = false
   #secrets: Secrets
   #timeout: number
+  #stopping: AbortSignal
 
-  /** The servers that the options or the environment name. */
-  static all(context: Context, options: FanoutOptions): Server[] {
+  /**
+   * The servers that the options or the environment name.
+   *
+   * @param stopping aborted when the run is to end: questions that wait for a reply are given up
+   */
+  static all(context: Context, options: FanoutOptions, stopping: AbortSignal): Server[] {
     const urls = options.url.length > 0 ? options.url : [context.env.OPENAI_BASE_URL || DEFAULT_URL]
     const twice = urls.find((url, index) => urls.indexOf(url) !== index)
     if (twice !== undefined) throw usageError(`--url ${twice} is given twice`)
-    return urls.map((url) => new Server(url, context, options))
+    return urls.map((url) => new Server(url, context, options, stopping))
   }
 
   /** @throws ToolError for a URL, header or key file that cannot be */
-  constructor(url: string, context: Context, options: FanoutOptions) {
+  constructor(url: string, context: Context, options: FanoutOptions, stopping: AbortSignal) {
     this.endpoint = parseEndpoint(url)
     const key = apiKey(context, options)
     const secretHeaders = options.headerFile === undefined ? [] : headerLines(options.headerFile)
     this.headers = requestHeaders(key, options.header, secretHeaders)
     this.#secrets = new Secrets(key, secretHeaders.map(headerOf))
     this.#timeout = QUERY_TIMEOUT / options.clockSpeed
+    this.#stopping = stopping
     this.connection = {
       origin: this.endpoint.origin,
       keepAlive: KEEP_ALIVE / options.clockSpeed,
@@ -84,8 +90,7 @@ export class Server {
 
   /** Whether the server says that it is well: `/health`, or `/models` where there is no such. */
   async isWell(): Promise<boolean> {
-    const { healthPath } = this.endpoint
-    const health = await query(this.connection, healthPath, this.headers, this.#timeout)
+    const health = await this.#ask(this.endpoint.healthPath)
     if (!('status' in health)) return false
     if (health.status !== 404) return isSuccess(health.status)
     const models = await this.#askModels()
@@ -94,7 +99,11 @@ export class Server {
 
   #askModels(): Promise<QueryReply> {
     const { basePath, search } = this.endpoint
-    return query(this.connection, `${basePath}/models${search}`, this.headers, this.#timeout)
+    return this.#ask(`${basePath}/models${search}`)
+  }
+
+  #ask(path: string): Promise<QueryReply> {
+    return query(this.connection, path, this.headers, this.#timeout, this.#stopping)
   }
 
   /** The text of `/metrics`; undefined where there is none. */

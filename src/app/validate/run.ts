@@ -42,7 +42,7 @@ export async function validate(
         }
       },
     )
-    worst = Math.max(worst, validator.verdict())
+    worst = Math.max(worst, validator.verdict(worst))
   } finally {
     await rejects?.close()
     await writeStats(context, options.stats, validator.counts)

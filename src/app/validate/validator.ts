@@ -15,6 +15,7 @@ import type { FdSink } from '../../files/fd-sink.ts'
 import type { Input } from '../../files/input.ts'
 import type { RemovedFile } from '../../files/removed-file.ts'
 import type { LineBlock } from '../../streams/line-blocks.ts'
+import { isUnread } from '../inputs.ts'
 import { isWorthAThread, lookedOver, notLookedOver } from '../look-ahead.ts'
 import type { Finding, LineCheck } from './line-checks.ts'
 import type { ValidateOptions } from './options.ts'
@@ -84,8 +85,12 @@ export class Validator {
     }
   }
 
-  /** The exit code over all files, after a last check of their number of records. */
-  verdict(): number {
+  /**
+   * The exit code over all files, after a last check of their number of records.
+   *
+   * @param code the worst exit code of the inputs
+   */
+  verdict(code: number): number {
     const { counts } = this
     const { minRecords } = this.#options
     if (counts.valid < minRecords) {
@@ -93,7 +98,9 @@ export class Validator {
       this.#report({ code: 'min-records', message })
     }
     const problems = Object.values(counts.problems).reduce((sum, count) => sum + count, 0)
-    this.#context.report.note(`${counts.valid} of ${counts.lines} lines valid`)
+    if (!isUnread(code, counts.lines)) {
+      this.#context.report.note(`${counts.valid} of ${counts.lines} lines valid`)
+    }
     return problems > 0 ? EXIT.data : EXIT.ok
   }
 

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { open, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { newFolder, type Result, run } from '../support/run.ts'
+
+/** Milliseconds after which a process that no signal ends is killed, so that the test tells of it. */
+const HANGS = 10_000
+
+/** What a writer gives who has the pipe open and writes nothing. */
+async function* silence(): AsyncGenerator<Uint8Array, void, void> {
+  await new Promise(() => {})
+  yield Buffer.alloc(0)
+}
+
+/**
+ * Resolves when the process has its own handlers of signals, and had the time to begin to read. Node
+ * itself catches INT and TERM from its start.
+ */
+async function isUp({ pid }: ChildProcess): Promise<void> {
+  const HUP = 1n
+  for (let caught = 0n; (caught & HUP) === 0n; ) {
+    await sleep(50)
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => undefined)
+    if (status === undefined) break
+    caught = BigInt(`0x${/^SigCgt:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
+  }
+  await sleep(400)
+}
+
+/** Runs a binary that has nothing to read yet, and sends it one signal. */
+async function signalled(
+  name: string,
+  args: string[],
+  signal: NodeJS.Signals,
+  cwd = newFolder(),
+): Promise<Result> {
+  return run(name, args, {
+    cwd,
+    input: silence(),
+    onStart: (child) => {
+      const kill = setTimeout(() => child.kill('SIGKILL'), HANGS)
+      void once(child, 'exit').then(() => clearTimeout(kill))
+      void isUp(child).then(() => child.kill(signal))
+    },
+  })
+}
+
+function fifo(folder: string): string {
+  const path = join(folder, 'fifo')
+  execFileSync('sh', ['-c', 'mkfifo "$0"', path])
+  return path
+}
+
+const BINARIES: [string, string[]][] = [
+  ['validate-jsonl', []],
+  ['repair-truncated', []],
+  ['dedupe-completed', ['--completed', 'none']],
+  ['extract-prompts', []],
+  ['export-conversations', ['--to', 'messages']],
+  ['report-run', []],
+  ['fanout-complete', ['--url', 'http://127.0.0.1:9/v1']],
+  ['fanout-complete', ['--url', 'http://127.0.0.1:9/v1', '-o', 'out']],
+]
+
+describe('a signal before the first byte of input', { concurrency: 2 }, () => {
+  for (const [name, args] of BINARIES) {
+    const line = [name, ...args.filter((word) => !word.includes(':'))].join(' ')
+    test(`standard input is an open pipe: ${line}`, async () => {
+      const { code, stderr } = await signalled(name, args, 'SIGINT')
+      assert.equal(code, 130, stderr)
+    })
+
+    test(`a FIFO that nobody has opened to write: ${line}`, async () => {
+      const folder = newFolder()
+      const { code, stderr } = await signalled(name, [...args, fifo(folder)], 'SIGTERM', folder)
+      assert.equal(code, 143, stderr)
+    })
+  }
+
+  test('HUP, with the counts', async () => {
+    const folder = newFolder()
+    const { code } = await signalled('validate-jsonl', ['--stats', 's'], 'SIGHUP', folder)
+    assert.equal(code, 129)
+    assert.equal(JSON.parse(readFileSync(join(folder, 's'), 'utf8')).lines, 0)
+  })
+
+  test('while dedupe-completed reads what is completed, with the counts so far', async () => {
+    const folder = newFolder()
+    fifo(folder)
+    writeFileSync(join(folder, 'done'), '{"id":1,"status":"success"}\n')
+    const files = ['--completed', 'done', '--completed', 'fifo', '--stats', 's']
+    const { code } = await signalled('dedupe-completed', files, 'SIGTERM', folder)
+    assert.equal(code, 143)
+    const stats = JSON.parse(readFileSync(join(folder, 's'), 'utf8'))
+    assert.deepEqual([stats.records, stats.completed_files.completed], [0, 1])
+  })
+
+  for (const [name, args] of [
+    ['dedupe-completed', ['--completed', 'fifo']],
+    ['fanout-complete', ['--url', 'http://127.0.0.1:9/v1', '-o', 'out', '--completed', 'fifo']],
+    ['report-run', ['--failures', 'fifo', 'in']],
+  ] as const) {
+    test(`a FIFO beside the input: ${name} ${args.join(' ')}`, async () => {
+      const folder = newFolder()
+      fifo(folder)
+      writeFileSync(join(folder, 'in'), '{"prompt":"q"}\n')
+      const { code, stderr } = await signalled(name, [...args], 'SIGINT', folder)
+      assert.equal(code, 130, stderr)
+    })
+  }
+})
+
+test('a FIFO is read until its last writer has gone, however late they come', async () => {
+  const folder = newFolder()
+  const path = fifo(folder)
+  const result = await run('validate-jsonl', [path], {
+    onStart: (child) => {
+      void isUp(child).then(async () => {
+        const writer = await open(path, 'w')
+        await writer.write('{"a":')
+        await sleep(100)
+        await writer.write('1}\n')
+        await writer.close()
+      })
+    },
+  })
+  assert.deepEqual([result.code, result.stdout.toString()], [0, '{"a":1}\n'])
+})
