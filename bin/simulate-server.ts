@@ -101,6 +101,7 @@ export const command = defineCommand({
     }),
     kvCacheTokens: count({
       group: 'Scheduler',
+      min: 1,
       otherwise: undefined,
       defaultText: 'unlimited',
       describe: 'KV cache; where it is full, sequences are preempted',

@@ -169,6 +169,7 @@ describe('simulate-server', { concurrency: true }, () => {
       [['--reasoning-share', '2'], /--reasoning-share/],
       [['--max-num-seqs', '0'], /--max-num-seqs/],
       [['--half-batch', '-1'], /--half-batch/],
+      [['--kv-cache-tokens', '0'], /--kv-cache-tokens/],
       [['--peak-tokens-per-second', '0'], /--peak-tokens-per-second/],
       [['--prefill-tokens-per-second', '-5'], /--prefill-tokens-per-second/],
       [['--profile', 'story', '--peak-tokens-per-second', '-1'], /--peak-tokens-per-second/],
