@@ -34,23 +34,20 @@ test('--concurrency auto fills a server of 16 slots and not its queue', async ()
 
 test('answers that come whole do not look like a queue', async () => {
   const server = await startSimulator({
-    speed: 40,
-    maxNumSeqs: 16,
-    meanTokens: 100,
-    lengthSigma: 0.5,
+    profile: 'story',
+    speed: 400,
     keepAliveMs: 0,
   })
-  const lines = Array.from({ length: 200 }, (_, id) => {
+  const lines = Array.from({ length: 60 }, (_, id) => {
     const body = { model: 'simulated', messages: [{ role: 'user', content: `q${id}` }] }
     return JSON.stringify({ custom_id: `${id}`, method: 'POST', url: '/v1/chat/completions', body })
   })
   try {
-    const args = ['-c', 'auto', '--clock-speed', '40', '--url', `${server.url}/v1`]
+    const args = ['-c', 'auto', '--clock-speed', '400', '--url', `${server.url}/v1`]
     const result = await run('fanout-complete', args, { input: `${lines.join('\n')}\n` })
     assert.equal(result.code, 0, result.stderr)
-    const { requests, scheduler } = server.stats()
-    assert.equal(scheduler.peak_running, 16, 'the server was filled')
-    assert.ok(requests.peak <= 64, `${requests.peak} requests were open at 16 slots`)
+    const { peak_running } = server.stats().scheduler
+    assert.ok(peak_running >= 30, `at most ${peak_running} ran at once`)
   } finally {
     await server.close()
   }
@@ -58,18 +55,13 @@ test('answers that come whole do not look like a queue', async () => {
 
 test('preempted requests that wait are ours, and the metrics stay believed', async () => {
   const server = await startSimulator({
-    speed: 20,
-    kvCacheTokens: 3000,
-    meanTokens: 300,
-    lengthSigma: 0.5,
-    maxTokens: 900,
-    peakTokensPerSecond: 2000,
-    halfBatch: 35,
+    profile: 'rtx4090-7b',
+    speed: 80,
     keepAliveMs: 0,
   })
-  const lines = Array.from({ length: 400 }, (_, id) => JSON.stringify({ id, prompt: `q${id}` }))
+  const lines = Array.from({ length: 250 }, (_, id) => JSON.stringify({ id, prompt: `q${id}` }))
   try {
-    const args = ['-c', 'auto', '--clock-speed', '20', '--url', `${server.url}/v1`]
+    const args = ['-c', 'auto', '--clock-speed', '80', '--url', `${server.url}/v1`]
     const result = await run('fanout-complete', args, { input: `${lines.join('\n')}\n` })
     assert.equal(result.code, 0, result.stderr)
     assert.ok(server.stats().scheduler.preemptions > 20, 'requests were preempted')
