@@ -1,5 +1,6 @@
 import { kernelOf } from './kernel.ts'
 import { HASH_FACTOR } from './kernel-code.ts'
+import { recordEnd, recordStart } from './line-bounds.ts'
 import { WordView } from './word-view.ts'
 
 /** Longer records are hashed in eight lanes, which the kernel does at once. */
@@ -21,11 +22,8 @@ export function contentHash(bytes: Uint8Array, start: number, end: number): numb
 
 /** The same of a line: white space around its record is no content. */
 export function contentOfLine(bytes: Uint8Array, start: number, end: number): number {
-  let from = start
-  let to = end
-  while (from < to && bytes[from]! <= 0x20) from++
-  while (to > from && bytes[to - 1]! <= 0x20) to--
-  return contentHash(bytes, from, to)
+  const from = recordStart(bytes, start, end)
+  return contentHash(bytes, from, recordEnd(bytes, from, end))
 }
 
 function hashOfShort(bytes: Uint8Array, start: number, end: number): number {

@@ -3,6 +3,7 @@ import { type Field, findField, findMember, isNamed, parseField, type ValueRange
 import { murmur128 } from './hash.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
 import { type Bytes, stringText } from './json-string.ts'
+import { recordEnd, recordStart } from './line-bounds.ts'
 
 /** The members that name a record, the first one that it has counts. */
 export const KEY_FIELDS = [
@@ -139,11 +140,9 @@ export function keyText(bytes: Buffer, range: ValueRange): Bytes {
  * its line without the white space around it.
  */
 export function lineKey(bytes: Buffer, start: number, end: number): string {
-  let from = start
-  let to = end
-  while (from < to && bytes[from]! <= 0x20) from++
-  while (to > from && bytes[to - 1]! <= 0x20) to--
-  const digest = createHash('sha256').update(bytes.subarray(from, to)).digest('hex')
+  const from = recordStart(bytes, start, end)
+  const record = bytes.subarray(from, recordEnd(bytes, from, end))
+  const digest = createHash('sha256').update(record).digest('hex')
   return `sha256:${digest.slice(0, 16)}`
 }
 

@@ -3,6 +3,7 @@ import type { Context } from '../../cli/command.ts'
 import { type OpenWork, Progress } from '../../cli/progress.ts'
 import type { Clock } from '../../core/clock.ts'
 import { counted } from '../../core/quantity.ts'
+import type { Shard } from '../../core/shard.ts'
 import { ClosedPipe, EXIT, ToolError } from '../../core/tool-error.ts'
 import type { TextLine } from '../../streams/split-lines.ts'
 import { concurrentStage } from '../../streams/stage.ts'
@@ -86,20 +87,25 @@ export async function fanout(
     })
   }
   // Whoever closed the pipe wants no more; a signal has its last words all the same.
-  if (stop.fatal instanceof ClosedPipe && context.interrupt.signal === undefined) throw stop.fatal
-  if (isUnread(exitCode, accounting.records) && !stop.requested) return exitCode
-  summarise(context, options, accounting, stop)
-  if (accounting.answered + accounting.failed + accounting.left === 0 && !stop.requested) {
-    noteIdle(context, shard, accounting.skipped > 0 ? 'all of it is answered' : 'it has no record')
-  }
+  const isClosed = stop.fatal instanceof ClosedPipe && context.interrupt.signal === undefined
+  const isNothingRead = isUnread(exitCode, accounting.records) && !stop.requested
+  if (!isClosed && !isNothingRead) conclude(context, options, accounting, stop, shard)
   if (stop.fatal !== undefined) throw stop.fatal
-  exitCode = Math.max(
-    exitCode,
-    outputs.exitCode,
-    trace?.exitCode ?? EXIT.ok,
-    accounting.failed > 0 ? EXIT.data : EXIT.ok,
-  )
-  return exitCode
+  const failed = accounting.failed > 0 ? EXIT.data : EXIT.ok
+  return Math.max(exitCode, outputs.exitCode, trace?.exitCode ?? EXIT.ok, failed)
+}
+
+/** Says what became of the input, and where a shard had nothing to do. */
+function conclude(
+  context: Context,
+  options: FanoutOptions,
+  counts: Accounting,
+  stop: Stop,
+  shard: Shard | undefined,
+): void {
+  summarise(context, options, counts, stop)
+  if (counts.answered + counts.failed + counts.left > 0 || stop.requested) return
+  noteIdle(context, shard, counts.skipped > 0 ? 'all of it is answered' : 'it has no record')
 }
 
 /** Reads until the input ends or the run is stopped; resolves when all work is done. */
