@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Ledger } from './ledger.ts'
+import { resetSocket } from './reset-socket.ts'
 
 /**
  * The connections to the server: counted, closed when idle, reset together.
@@ -45,6 +46,6 @@ export class Connections {
   }
 
   resetAll(): void {
-    for (const socket of this.#requests.keys()) socket.resetAndDestroy()
+    for (const socket of this.#requests.keys()) resetSocket(socket)
   }
 }

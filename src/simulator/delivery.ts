@@ -4,6 +4,7 @@ import type { Plan } from './ending.ts'
 import type { Job } from './engine.ts'
 import { startEvents, startJson } from './reply.ts'
 import type { Endpoint } from './request.ts'
+import { resetSocket } from './reset-socket.ts'
 import type { Sequence } from './sequence.ts'
 import { escapedToken } from './text.ts'
 import { type ChunkTexts, DONE, event, type Frame, type Head, wholeBody } from './wire.ts'
@@ -174,5 +175,5 @@ const RESET_AFTER_MS = 5
 /** Ends the connection instead of the answer. */
 function breakOff({ socket }: ServerResponse, ending: 'reset' | 'cut'): void {
   if (ending === 'cut') socket?.destroySoon()
-  else setTimeout(() => socket?.resetAndDestroy(), RESET_AFTER_MS)
+  else if (socket !== null) setTimeout(() => resetSocket(socket), RESET_AFTER_MS)
 }
