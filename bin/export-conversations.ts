@@ -2,7 +2,7 @@
 import { TOKEN_MODES } from '../src/app/export/options.ts'
 import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { choice, count, flag, list, text } from '../src/cli/option.ts'
+import { choice, count, flag, list, outputFile, text } from '../src/cli/option.ts'
 import { EXPORT_FORMS } from '../src/core/export-form.ts'
 import { REASONING_MODES } from '../src/core/message-writer.ts'
 import { LEFT_OUT } from '../src/core/trainer-rules.ts'
@@ -58,10 +58,9 @@ export const command = defineCommand({
       group: 'Choice',
       describe: 'Write conversations that were there before, too',
     }),
-    output: text({
+    output: outputFile({
       group: 'Output',
       short: 'o',
-      metavar: 'FILE',
       describe: 'Write FILE anew; it comes into its place when it is whole',
     }),
     split: text({

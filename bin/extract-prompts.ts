@@ -7,7 +7,7 @@ import {
   shardOptions,
 } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { choice, count, flag, list, number, text } from '../src/cli/option.ts'
+import { choice, count, flag, list, number, outputFile, text } from '../src/cli/option.ts'
 import { KEY_FIELDS } from '../src/core/key.ts'
 import { TURN_MODES } from '../src/core/prompt-record.ts'
 import { PROMPT_FIELDS, SYSTEM_FIELDS } from '../src/core/prompt-shape.ts'
@@ -90,9 +90,8 @@ export const command = defineCommand({
       defaultText: '1',
       describe: 'Write N records of each prompt, with the ids x#0, x#1, ...',
     }),
-    rejects: text({
+    rejects: outputFile({
       group: 'Output',
-      metavar: 'FILE',
       describe: 'Append the rows that cannot be used to FILE, as JSON with place and reason',
     }),
     ...shardOptions,

@@ -15,6 +15,7 @@ import {
   flag,
   list,
   number,
+  outputFile,
   percent,
   size,
   text,
@@ -239,10 +240,9 @@ export const command = defineCommand({
       describe: "Divide all durations by this, to match simulate-server's --speed",
     }),
 
-    output: text({
+    output: outputFile({
       group: 'Output',
       short: 'o',
-      metavar: 'FILE',
       describe: 'Append answers to FILE, locked and synced, instead of standard output',
     }),
     resume: flag({
@@ -272,9 +272,8 @@ export const command = defineCommand({
       defaultText: '5s',
       describe: 'Sync FILE to the disk so often (0: at the end only)',
     }),
-    failures: text({
+    failures: outputFile({
       group: 'Output',
-      metavar: 'FILE',
       describe: 'Append a record for each failure to FILE, which is input again',
     }),
     keepOrder: flag({
@@ -301,10 +300,9 @@ export const command = defineCommand({
       otherwise: undefined,
       describe: 'Records to expect where the input is a pipe',
     }),
-    trace: text({
+    trace: outputFile({
       group: 'Messages',
-      metavar: 'FILE',
-      describe: "Write the run's state to FILE each second, as JSON lines (report-run reads it)",
+      describe: "Append the run's state to FILE each second, as JSON lines (report-run reads it)",
     }),
     ...commonOptions,
   },

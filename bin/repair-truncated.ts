@@ -2,7 +2,7 @@
 import { repair } from '../src/app/repair.ts'
 import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { flag, text } from '../src/cli/option.ts'
+import { flag, outputFile, text } from '../src/cli/option.ts'
 
 export const command = defineCommand({
   name: 'repair-truncated',
@@ -27,9 +27,8 @@ export const command = defineCommand({
       group: 'Repair',
       describe: 'Look only at the end of each file, and mend it there (with -i or --check)',
     }),
-    removed: text({
+    removed: outputFile({
       group: 'Output',
-      metavar: 'FILE',
       describe: 'Append the removed pieces to FILE, as JSON with their place and code',
       defaultText: 'with -i FILE.removed.jsonl beside each file',
     }),
@@ -38,9 +37,8 @@ export const command = defineCommand({
       describe:
         'Also close torn records after their last whole member, marked "truncated":true; needs --salvaged',
     }),
-    salvaged: text({
+    salvaged: outputFile({
       group: 'Output',
-      metavar: 'FILE',
       describe: 'Append what --salvage makes to FILE: never mixed with whole records',
     }),
     ...readOptions,

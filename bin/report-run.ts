@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { flag, text } from '../src/cli/option.ts'
+import { flag, outputFile, text } from '../src/cli/option.ts'
 
 export const command = defineCommand({
   name: 'report-run',
@@ -25,9 +25,8 @@ export const command = defineCommand({
     }),
     ...readOptions,
     json: flag({ group: 'Output', describe: 'Write one JSON object instead of text' }),
-    html: text({
+    html: outputFile({
       group: 'Output',
-      metavar: 'FILE',
       describe: 'Write one page with charts to FILE, too; it needs no network',
     }),
     ...commonOptions,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
-import { choice, count, flag, list, text } from '../src/cli/option.ts'
+import { choice, count, flag, list, outputFile, text } from '../src/cli/option.ts'
 import { ALLOWABLE } from '../src/core/line-judge.ts'
 import { RECORD_FORMS } from '../src/core/record-form.ts'
 
@@ -62,9 +62,8 @@ export const command = defineCommand({
       min: 1,
       describe: 'Stop after this many bad lines',
     }),
-    rejects: text({
+    rejects: outputFile({
       group: 'Output',
-      metavar: 'FILE',
       describe: 'Append the bad lines to FILE, as JSON with their place and code',
     }),
     json: flag({ group: 'Output', describe: 'Print problems as JSON lines, on standard error' }),

@@ -50,6 +50,22 @@ export function text(words: Words): Option<string | undefined> {
   return { metavar: 'TEXT', ...words, read: (values) => values.at(-1) }
 }
 
+/**
+ * A file to write to; undefined where the option is not given. `-` is none: standard output is the
+ * records', and what else would go there?
+ */
+export function outputFile(words: Words): Option<string | undefined> {
+  return {
+    metavar: 'FILE',
+    ...words,
+    read(values, name) {
+      const file = values.at(-1)
+      if (file === '-') throw usageError(`${name} takes a file, not - (./- is a file of that name)`)
+      return file
+    },
+  }
+}
+
 /** An option that may be given several times. */
 export function texts(words: Words): Option<string[]> {
   return { metavar: 'TEXT', ...words, read: (values) => [...values] }
@@ -116,7 +132,7 @@ export function count<T extends number | undefined>(words: NumberWords<T>): Opti
 export function countOr<const W extends string>(
   words: NumberWords<number> & { word: W },
 ): Option<number | W> {
-  const whole = count(words)
+  const whole = quantity('N', `a whole number or ${words.word}`, parseCount, words)
   return {
     ...whole,
     metavar: `N|${words.word}`,

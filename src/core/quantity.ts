@@ -45,10 +45,12 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 
 /** A duration for people: `950 ms`, `12 s`, `2 m 5 s`, `1 h 4 m`. */
 export function formatDuration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`
-  const seconds = ms / 1000
-  if (seconds < 60) return `${Number(seconds.toFixed(1))} s`
+  if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`
+  // Rounded before it is taken apart, or there are minutes of 60 s.
+  const tenths = Math.round(ms / 100) / 10
+  if (tenths < 60) return `${tenths} s`
+  const seconds = Math.round(ms / 1000)
   const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes} m ${Math.round(seconds % 60)} s`
+  if (minutes < 60) return `${minutes} m ${seconds % 60} s`
   return `${Math.floor(minutes / 60)} h ${minutes % 60} m`
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type Simulator, startSimulator } from '../../src/simulator/server.ts'
@@ -67,6 +67,24 @@ describe('fanout-complete --trace', () => {
     for (const { endpoints, limit, reason } of states) {
       assert.deepEqual([endpoints!.length, limit, reason], [2, 6, 'fixed'])
     }
+  })
+
+  test('a run that goes on, goes on with its trace; a torn line of a killed one is taken off', async () => {
+    const folder = newFolder()
+    const trace = join(folder, 'trace.jsonl')
+    const output = join(folder, 'out.jsonl')
+    const args = ['-q', '-o', output, '--trace', trace]
+    assert.equal((await fanout(args)).code, 0)
+    const first = readFileSync(trace)
+    appendFileSync(trace, '{"time":"2026-11-3')
+    const second = await fanout([...args, '--resume'])
+    assert.equal(second.code, 0, second.stderr)
+    const both = readFileSync(trace)
+    assert.ok(both.subarray(0, first.length).equals(first), 'what the first run wrote stays')
+    assert.ok(both.length > first.length, 'and the second writes behind it')
+    assert.equal(parsed<State>(linesOf(trace)).at(-1)!.done, 60)
+    assert.equal((await fanout([...args, '--overwrite'])).code, 0)
+    assert.ok(!readFileSync(trace).subarray(0, first.length).equals(first), 'begun anew')
   })
 
   test('refusals are no first tokens', async (t) => {

@@ -46,7 +46,7 @@ export async function openOutputs(
   rule: KeyRule,
   shard: Shard | undefined,
 ): Promise<Outputs> {
-  const { output, failures, stats, trace, completed, takeLock } = options
+  const { output, failures, stats, trace, completed, takeLock, overwrite } = options
   const own = [output, failures, stats, trace]
   refuseContradiction(options)
   refuseInputs(context, own, operandsOrStdin(operands))
@@ -59,10 +59,9 @@ export async function openOutputs(
   try {
     const answered = await prepare(context, options, new Answered(rule, shard))
     const target =
-      output === undefined
-        ? standardOutput(context.stdout.fd)
-        : openAppend(output, options.overwrite)
+      output === undefined ? standardOutput(context.stdout.fd) : openAppend(output, overwrite)
     if (failures !== undefined && isFilled(failures)) await mendTail(context, failures)
+    if (trace !== undefined && !overwrite && isFilled(trace)) await mendTail(context, trace)
     const failureTarget = failures === undefined ? undefined : openAppend(failures, false)
     return new OpenOutputs(clock, options.sync, target, failureTarget, answered, lock)
   } catch (error) {

@@ -39,7 +39,7 @@ export class Trace {
     this.#options = options
     this.#parts = parts
     try {
-      this.#fd = openSync(file, 'w')
+      this.#fd = openSync(file, options.overwrite ? 'w' : 'a')
     } catch (error) {
       throw ioError(error, file, 'write')
     }
