@@ -75,6 +75,11 @@ export class PaceSignals {
   meanRate = 0
   /** Completed answers a second. */
   completions = 0
+  /**
+   * Requests that come and go a second, over a minute: less than either the first tokens, which are
+   * many while a ramp fills the slots, or the completions.
+   */
+  turnover = 0
   /** Share of the KV cache some seconds from now, as it fills at present; 0 where it is not told. */
   kvUse = 0
   /** Queues up to these lengths are the noise of completions: while ramping, and after that. */
@@ -82,6 +87,7 @@ export class PaceSignals {
   slack = 1
 
   #rate = 0
+  #meanCompletions = 0
   #firstTokens = 0
   #completed = 0
   /** Seconds in which more of ours waited than the metrics told, and in which the cache stood still. */
@@ -116,6 +122,8 @@ export class PaceSignals {
     this.meanRate += SLOW * (this.#firstTokens - this.meanRate)
     this.#firstTokens = 0
     this.completions += QUICK * (this.#completed - this.completions)
+    this.#meanCompletions += SLOW * (this.#completed - this.#meanCompletions)
+    this.turnover = Math.min(this.meanRate, this.#meanCompletions)
     this.#completed = 0
     if (metrics === 'stale') return
     this.#queue(unstarted, unstreamed, metrics)
@@ -126,7 +134,7 @@ export class PaceSignals {
     this.rising = running - before > Math.max(1, 0.02 * before)
     this.noise = 1 + 2 * Math.sqrt(this.#rate)
     if (metrics === undefined) this.noise = Math.max(this.noise, 0.02 * running)
-    this.slack = Math.min(this.noise, WAIT * this.meanRate)
+    this.slack = Math.min(this.noise, WAIT * this.turnover)
   }
 
   /** What waited before a cut was done says nothing of what waits after it. */

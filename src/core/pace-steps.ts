@@ -1,7 +1,7 @@
 const SECOND = 1000
 
 /** Growth of the limit per step in steady state, as a share of it. */
-const CAREFUL = 0.03
+export const CAREFUL = 0.03
 const MEDIUM = 0.12
 const BOLD = 0.25
 /** Milliseconds between two steps; after steps into a queue up to eight times that. */

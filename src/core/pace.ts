@@ -2,7 +2,7 @@ import { Ceiling } from './pace-ceiling.ts'
 import { HeldBack } from './pace-held.ts'
 import { DownwardProbe } from './pace-probe.ts'
 import { PaceSignals, type PaceView } from './pace-signals.ts'
-import { GrowthSteps } from './pace-steps.ts'
+import { CAREFUL, GrowthSteps } from './pace-steps.ts'
 import { GrowthTrial } from './pace-trial.ts'
 import { Habit, Preemptions, Refusals } from './pace-trouble.ts'
 
@@ -28,6 +28,9 @@ const RAMP_PAUSE = 20
 /** Where a doubling gains less than this, so many seconds' worth of completions are a step at most. */
 const FLATTENING = 0.5
 const STEP_SECONDS = 20
+/** A step in steady state: so many seconds' worth of first tokens, or where a queue is likely. */
+const BOLD_SECONDS = 10
+const CAREFUL_SECONDS = 5
 /** The part of a growth that may be tried again: where much was lost by it, and where little was. */
 const AFTER_LOSS = 0.15
 const AFTER_DOUBT = 0.3
@@ -231,18 +234,24 @@ export class PaceController {
     // What stopped the growth may still be there.
     if (this.limit >= ceiling) this.#steps.slow()
     if (!this.#steps.due(now) || this.limit >= ceiling || kvUse > 0.92) return
-    const { medianWaiting, slack, meanLatency, meanRate } = this.signals
+    const { medianWaiting, slack, meanLatency } = this.signals
     if (medianWaiting > slack / 2) this.#steps.slow()
     if (medianWaiting > Math.max(0.5, slack / 2)) return
     if (!this.#mayGrow(now)) return
     const pressed = this.#isPressed(now)
     const { plain } = this.#trial
     const growth = this.#steps.take(now, { pressed, half: kvUse > 0.5, plain }, meanLatency)
-    const most = Math.max(1, (STEP_SECONDS / 2) * meanRate)
     if (pressed) this.#habit.begin(this.limit)
-    const next = this.limit + Math.min(most, Math.max(1, growth * this.limit))
+    const next = this.limit + Math.min(this.#most(growth), Math.max(1, growth * this.limit))
     const limit = Math.max(this.limit, this.#habit.bound(next))
     this.#set(Math.min(limit, ceiling), 'no queue at the server', now)
+  }
+
+  /** A growth at most: if all of it had to wait, it would not wait long. */
+  #most(growth: number): number {
+    const { meanRate, turnover } = this.signals
+    const bold = growth > CAREFUL || this.#trial.plain
+    return Math.max(1, bold ? BOLD_SECONDS * meanRate : CAREFUL_SECONDS * turnover)
   }
 
   /** Whether the throughput allows a higher limit; goes back where the last growth did harm. */

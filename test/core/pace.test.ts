@@ -55,6 +55,7 @@ describe('in the laboratory, against the best fixed concurrency', () => {
     ['thrash past 90 of 400', 75, 94],
     ['long prompts', 101, 136],
     ['prompts of 8,000', 39, 71],
+    ["the story's server", 174, 258],
     ['no knee', 479, 2048],
   ] as const) {
     for (const metrics of [true, false]) {

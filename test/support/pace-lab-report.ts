@@ -11,6 +11,7 @@ const SWING = 300
 /** The best fixed concurrency's first-token time is taken at the lowest that reaches this share. */
 const NEARLY = 0.97
 const HIGHEST = 2048
+const STEP = 2 ** 0.25
 /** A limit is found where it stays for so many seconds with which this share of the best is reached. */
 const KEPT = 60
 const GOOD = 0.95
@@ -101,12 +102,17 @@ export function secondsToLimit({ seconds }: LabResult, { low, high }: Band): num
   return undefined
 }
 
+/** Rate of all clients. */
+function total({ steady, neighbour }: Figures): number {
+  return steady + neighbour
+}
+
 /** The edges of the band, between the swept concurrencies by the straight line. */
 function bandOf(runs: (Figures & { concurrency: number })[], quick: boolean): Band {
-  const least = GOOD * Math.max(...runs.map(({ steady }) => steady))
-  const margins = ({ steady, firstToken }: Figures): number[] => [
-    steady - least,
-    quick ? WAIT - firstToken : WAIT,
+  const least = GOOD * Math.max(...runs.map(total))
+  const margins = (run: Figures): number[] => [
+    total(run) - least,
+    quick ? WAIT - run.firstToken : WAIT,
   ]
   const isGood = (run: Figures): boolean => margins(run).every((margin) => margin >= 0)
   const first = runs.findIndex(isGood)
@@ -125,18 +131,23 @@ function bandOf(runs: (Figures & { concurrency: number })[], quick: boolean): Ba
 /**
  * Sweeps the fixed concurrencies. Beside a neighbour the best is the lowest that leaves nothing of
  * the server idle: beyond that a client only takes from the other. Beside one of our own kind it is
- * what one client alone gets.
+ * what one client alone gets. The limits of several servers are good where each of them is.
  */
-export function sweep(met: Profile, requests: number, step = 2 ** 0.25): Best {
+export function sweep(met: Profile, requests: number, seed = 1): Best {
   const profile = isShared(met) ? { ...met, neighbour: 0 } : met
-  const runs = concurrencies(profile, step).map((concurrency) => {
-    const options: LabOptions = { profile, requests, pace: { fixed: concurrency } }
+  const runs = concurrencies(profile).map((concurrency) => {
+    const options: LabOptions = { profile, requests, seed, pace: { fixed: concurrency } }
     return { concurrency, ...figuresOf(runLab({ ...options, firstTokenBudget: 1e12 })) }
   })
-  const total = ({ steady, neighbour }: Figures): number => steady + neighbour
   const most = Math.max(...runs.map(total))
   const nearly = runs.find((run) => total(run) >= NEARLY * most)!
-  const band = bandOf(runs, nearly.firstToken < QUICK)
+  const { servers } = profile
+  const band =
+    servers.length > 1
+      ? servers
+          .map((server) => sweep({ ...profile, servers: [server] }, requests, seed).band)
+          .reduce((a, b) => ({ low: a.low + b.low, high: a.high + b.high }))
+      : bandOf(runs, nearly.firstToken < QUICK)
   if (profile.neighbour) {
     const full = runs.find((run) => total(run) >= 0.995 * most)!
     return { ...full, nearly: full, band }
@@ -150,14 +161,14 @@ export function isShared({ neighbour }: Profile): boolean {
   return typeof neighbour === 'object'
 }
 
-/** Every power of the step up to well beyond all knees, and the knees themselves. */
-function concurrencies({ servers, neighbour }: Profile, step: number): number[] {
+/** Every power of STEP up to well beyond all knees, and the knees themselves. */
+function concurrencies({ servers, neighbour }: Profile): number[] {
   const slots = servers.reduce((sum, server) => sum + server.slots, 0)
   const list = [slots, slots - (typeof neighbour === 'number' ? neighbour : 0)]
   for (const { refuseAbove, thrashPast } of servers) list.push(refuseAbove ?? 0, thrashPast ?? 0)
   // Beyond what is refused a fixed number of requests is a storm of retries.
   const refused = Math.min(...servers.map((server) => server.refuseAbove ?? HIGHEST))
   const most = Math.min(HIGHEST, 2 * slots, refused)
-  for (let c = 2; c <= most; c *= step) list.push(Math.round(c))
+  for (let c = 2; c <= most; c *= STEP) list.push(Math.round(c))
   return [...new Set(list)].filter((c) => c >= 2 && c <= most).toSorted((a, b) => a - b)
 }
