@@ -9,6 +9,8 @@ const LARGE = 64 * 1024
 /** Room is made for so many at once at most: 90 MB with a value each. */
 const MOST_EXPECTED = 4_000_000
 const WORD_RANGE = 2 ** 32
+/** Bytes of a table that mostly lies in the caches: reading it in advance gains nothing. */
+const CACHED = 8 * 1024 * 1024
 
 /**
  * A hash table of 128-bit fingerprints in typed arrays, with a few 32-bit values each: a JS Map ends
@@ -29,6 +31,7 @@ export class FingerprintTable {
   #sizes = new Int32Array(SEGMENTS)
   /** Per segment: its places per value that a word can have. */
   #densities = new Float64Array(SEGMENTS).fill(FIRST_CAPACITY / WORD_RANGE)
+  #isLarge = false
   /** Takes what `touch` reads, which would not be read if nobody took it. */
   #touched = new Int32Array(1)
 
@@ -75,9 +78,16 @@ export class FingerprintTable {
     const each = (this.size + Math.min(more, MOST_EXPECTED)) / SEGMENTS
     // Fingerprints fall into segments as chance has it: by Poisson.
     const wanted = Math.ceil((each + 3 * Math.sqrt(each)) / FULL)
+    const length = wanted * this.#stride
+    if (this.#segments.every((segment) => segment.length >= length)) return
+    // One piece of memory for all: 256 of them cost several milliseconds.
+    const room = new ArrayBuffer(SEGMENTS * length * Int32Array.BYTES_PER_ELEMENT)
     for (let segment = 0; segment < SEGMENTS; segment++) {
-      if (this.#segments[segment]!.length < wanted * this.#stride) this.#resize(segment, wanted)
+      if (this.#segments[segment]!.length >= length) continue
+      const from = segment * length * Int32Array.BYTES_PER_ELEMENT
+      this.#rehash(segment, new Int32Array(room, from, length))
     }
+    this.#isLarge = room.byteLength > CACHED
   }
 
   /**
@@ -85,6 +95,7 @@ export class FingerprintTable {
    * the memory one by one: of millions of keys each lies in another line of it.
    */
   touch(rows: Int32Array, from: number, end: number, rowLength: number): void {
+    if (!this.#isLarge) return
     let sum = 0
     for (let row = from; row < end; row += rowLength) {
       const segment = rows[row]! >>> 24
@@ -120,15 +131,18 @@ export class FingerprintTable {
   #grow(segment: number): void {
     const { length } = this.#segments[segment]!
     const growth = length < LARGE ? 2 : GROWTH
-    this.#resize(segment, Math.ceil((length / this.#stride) * growth))
+    const capacity = Math.ceil((length / this.#stride) * growth)
+    this.#rehash(segment, new Int32Array(capacity * this.#stride))
+    this.#isLarge ||= SEGMENTS * length * Int32Array.BYTES_PER_ELEMENT > CACHED
   }
 
-  #resize(segment: number, capacity: number): void {
+  /** Moves a segment into a new array of zeros. */
+  #rehash(segment: number, array: Int32Array): void {
     const stride = this.#stride
     const old = this.#segments[segment]!
-    const array = new Int32Array(capacity * stride)
     this.#segments[segment] = array
-    this.#densities[segment] = capacity / WORD_RANGE
+    this.#densities[segment] = array.length / stride / WORD_RANGE
+    if (this.#sizes[segment] === 0) return
     for (let at = 0; at < old.length; at += stride) {
       if (old[at + 2] === 0) continue
       // No two are the same, so nothing has to be compared.
