@@ -128,7 +128,9 @@ export class Progress {
   #sample({ done, completionTokens, delivered, openLengths }: ProgressState): Sample {
     const at = this.#options.clock.now()
     const open = openLengths.length
-    const sample = { at, done, tokens: completionTokens, delivered: delivered ?? 0, open }
+    // As a trace counts them: also what the answers have brought that are still coming.
+    const tokens = Math.max(completionTokens, delivered ?? 0)
+    const sample = { at, done, tokens, delivered: delivered ?? 0, open }
     this.#mostOpen = Math.max(this.#mostOpen, open)
     this.#samples.push(sample)
     while (this.#samples.length > 2 && at - this.#samples[0]!.at > SPEED_WINDOW) {

@@ -72,6 +72,26 @@ test('the line without a terminal', () => {
   )
 })
 
+test('the bar counts what comes, not only what is whole', async () => {
+  let now = 0
+  let written = ''
+  const report = new Reporter('x', (text) => {
+    written += text
+  })
+  const progress = new Progress({
+    clock: { ...systemClock(), now: () => now },
+    report,
+    state: () => ({ ...STATE, completionTokens: 0, answered: 0, delivered: now / 10 }),
+    live: true,
+    columns: () => 200,
+    every: 0,
+  })
+  now = 10_000
+  while (written === '') await sleep(20)
+  progress.stop()
+  assert.match(written, / 100 tok\/s,/)
+})
+
 test('the bar fits the terminal, and every number is there in 80 columns', async () => {
   for (const columns of [80, 100, 200]) {
     const text = await bar(columns)
