@@ -59,6 +59,8 @@ export class DownwardProbe {
   #drainedAt: number | undefined
   /** Whether a much better rate is followed by another look at once. */
   #goesOn = false
+  /** Looks that did so much better, one after the other. */
+  #inARow = 0
   /** Whether it was begun because of a growth that is doubted. */
   #doubt = false
 
@@ -125,10 +127,17 @@ export class DownwardProbe {
     const now30 = delivered.over(MEASURED)
     const better = !shared && long && now30 > BETTER * rate
     const again = better && this.#goesOn && now30 > MUCH_BETTER * rate
-    if (due && !shared) this.#nextLong = now + (again ? 0 : EVERY)
+    if (due && !shared) this.#nextLong = now + this.#pauseAfter(again)
     this.#nextShort = now + (shared ? SHARED_EVERY : SHORT_EVERY)
     const kept = shared || (long && now30 >= AS_GOOD * rate)
     return { kept, better, shared, limit: this.#limit, before: limit }
+  }
+
+  /** Milliseconds until the next look: two that follow at once are less than a fifth, three are more. */
+  #pauseAfter(again: boolean): number {
+    this.#inARow = again ? this.#inARow + 1 : 0
+    if (!again) return EVERY
+    return this.#inARow % 2 === 1 ? 0 : SHORT_EVERY
   }
 }
 

@@ -89,6 +89,12 @@ describe('in the laboratory, against the best fixed concurrency', () => {
     }
   })
 
+  test('looks that do better by chance do not follow one another down by more than a fifth', () => {
+    const options = { profile: profileOf('prompts of 8,000'), requests: 10_000, seed: 7 }
+    const { swing } = figuresOf(runLab({ ...options, pace: { metrics: true } }))
+    assert.ok(swing < 0.2, `the limit swings by ${swing}`)
+  })
+
   test('a limit of requests a minute is none of open ones: nothing is looked for while it holds', () => {
     for (const name of ['40 a minute, headers', '40 a minute, Retry-After']) {
       const profile = FURTHER.find((one) => one.name === name)!
