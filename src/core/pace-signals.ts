@@ -1,3 +1,4 @@
+import { CacheOutlook } from './pace-cache.ts'
 import { FirstTokenFloor } from './pace-floor.ts'
 import { TokenRate } from './pace-rate.ts'
 
@@ -9,11 +10,8 @@ const LONGEST_WINDOW = 20
 /** Weights of the newest second in the rate of first tokens: to see a burst, and to see the mean. */
 const QUICK = 0.1
 const SLOW = 0.02
-/** Seconds for which the filling of the KV cache is foreseen. */
-const FORESIGHT = 20
-/** Seconds after which metrics are not believed that tell of no queue, and a cache that stands still. */
+/** Seconds after which metrics are not believed that tell of no queue. */
 const PATIENCE = 30
-const STANDSTILL = 10
 /** First tokens that are noted at most. */
 const MOST_NOTED = 1000
 /** Requests may wait this long (s) in the server's queue, so that its slots stay full. */
@@ -58,6 +56,8 @@ export class PaceSignals {
   readonly floor = new FirstTokenFloor()
   /** Delivered tokens. */
   readonly delivered = new TokenRate()
+  /** The server's KV cache, where that is told. */
+  readonly cache = new CacheOutlook()
   /**
    * Requests that wait in the server's queue: now, and least (0 until known) and median of the last
    * seconds.
@@ -80,8 +80,6 @@ export class PaceSignals {
    * many while a ramp fills the slots, or the completions.
    */
   turnover = 0
-  /** Share of the KV cache some seconds from now, as it fills at present; 0 where it is not told. */
-  kvUse = 0
   /** Queues up to these lengths are the noise of completions: while ramping, and after that. */
   noise = 1
   slack = 1
@@ -90,10 +88,8 @@ export class PaceSignals {
   #meanCompletions = 0
   #firstTokens = 0
   #completed = 0
-  /** Seconds in which more of ours waited than the metrics told, and in which the cache stood still. */
+  /** Seconds in which more of ours waited than the metrics told. */
   #untold = 0
-  #still = 0
-  #kvUse: number[] = []
   #waiting: number[] = []
   #running: number[] = []
 
@@ -127,7 +123,7 @@ export class PaceSignals {
     this.#completed = 0
     if (metrics === 'stale') return
     this.#queue(unstarted, unstreamed, metrics)
-    this.#foresee(metrics?.kvUse ?? 0)
+    this.cache.second(metrics?.kvUse ?? 0, this.meanLatency)
     const running = open - unstarted
     note(this.#running, running)
     const before = this.#running[0]!
@@ -141,19 +137,6 @@ export class PaceSignals {
   forgetWaiting(): void {
     this.#waiting = []
     this.leastWaiting = 0
-  }
-
-  /** A cache is as full as a limit makes it only after a mean latency: too late for a ramp. */
-  #foresee(kvUse: number): void {
-    // No cache stays as full to the last digit while requests come and go: it is none of ours.
-    this.#still = kvUse > 0 && kvUse === this.#kvUse.at(-1) ? this.#still + 1 : 0
-    note(this.#kvUse, kvUse)
-    if (this.#still > STANDSTILL) {
-      this.kvUse = 0
-      return
-    }
-    const slope = (kvUse - this.#kvUse[0]!) / Math.max(1, this.#kvUse.length - 1)
-    this.kvUse = kvUse + Math.max(0, slope) * FORESIGHT
   }
 
   #queue(unstarted: number, unstreamed: number, metrics: PaceMetrics | undefined): void {

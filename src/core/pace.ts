@@ -34,6 +34,10 @@ const CAREFUL_SECONDS = 5
 /** The part of a growth that may be tried again: where much was lost by it, and where little was. */
 const AFTER_LOSS = 0.15
 const AFTER_DOUBT = 0.3
+/** No growth beyond this share of the KV cache. */
+const FULL = 0.92
+/** Where a ramp ends by the KV cache, it goes on filling for so long (ms) without any growth. */
+const FILLS_FOR = 120_000
 /** So many times the root of what is open may wait at a full KV cache: the noise of lengths. */
 const PRESSED_SLACK = 0.75
 /** A KV cache that was too small once is so for a while, and what did harm once may again (ms). */
@@ -57,6 +61,7 @@ export class PaceController {
   #steps = new GrowthSteps()
   #ceiling = new Ceiling()
   #deafUntil = 0
+  #fillsUntil = 0
   #pressedUntil = 0
   #doubted = false
   #setAt = 0
@@ -211,9 +216,10 @@ export class PaceController {
     // Neither growing nor cut: a queue just short of the noise of a ramp, which is to be judged anew.
     if (++this.#still > RAMP_PAUSE) this.#mode = 'steady'
     if (Math.max(waiting, medianWaiting) > noise || (rising && leastWaiting > 0)) return
-    if (this.signals.kvUse > 0.7) {
+    if (this.signals.cache.soon > 0.7) {
       // Not by the first few requests: a gauge that stands still, which will soon be found out.
       if (this.limit > START) this.#mode = 'steady'
+      this.#fillsUntil = view.now + FILLS_FOR
       return
     }
     if (!this.#mayGrow(view.now)) return
@@ -227,20 +233,21 @@ export class PaceController {
 
   #grow(view: PaceView): void {
     const { now } = view
-    const { kvUse } = this.signals
+    const { cache } = this.signals
     const harmless = this.#trial.harm(this.limit, now)
     if (harmless !== undefined) return this.#doubt(harmless, now)
     const ceiling = this.#ceiling.at(now)
     // What stopped the growth may still be there.
     if (this.limit >= ceiling) this.#steps.slow()
-    if (!this.#steps.due(now) || this.limit >= ceiling || kvUse > 0.92) return
+    if (!this.#steps.due(now) || this.limit >= ceiling || cache.soon > FULL) return
+    if (now < this.#fillsUntil && cache.later > FULL) return
     const { medianWaiting, slack, meanLatency } = this.signals
     if (medianWaiting > slack / 2) this.#steps.slow()
     if (medianWaiting > Math.max(0.5, slack / 2)) return
     if (!this.#mayGrow(now)) return
     const pressed = this.#isPressed(now)
     const { plain } = this.#trial
-    const growth = this.#steps.take(now, { pressed, half: kvUse > 0.5, plain }, meanLatency)
+    const growth = this.#steps.take(now, { pressed, half: cache.soon > 0.5, plain }, meanLatency)
     if (pressed) this.#habit.begin(this.limit)
     const next = this.limit + Math.min(this.#most(growth), Math.max(1, growth * this.limit))
     const limit = Math.max(this.limit, this.#habit.bound(next))
@@ -311,7 +318,7 @@ export class PaceController {
 
   /** Whether the KV cache, and not the slots, is what limits the server. */
   #isPressed(now: number): boolean {
-    return now < this.#pressedUntil || this.signals.kvUse > 0.8
+    return now < this.#pressedUntil || this.signals.cache.soon > 0.8
   }
 
   #cut(limit: number, reason: string, now: number): void {

@@ -70,6 +70,15 @@ describe('in the laboratory, against the best fixed concurrency', () => {
     }
   }
 
+  test('a cache that is still filling: the limit that ends the ramp stays', () => {
+    for (const seed of [1, 2, 5]) {
+      const options = { profile: profileOf('KV preemption'), requests: REQUESTS, seed }
+      const result = runLab({ ...options, pace: { metrics: true } })
+      const found = secondsToLimit(result, { low: 53, high: 81 })
+      assert.ok(found !== undefined && found <= 60, `after ${found} s with seed ${seed}`)
+    }
+  })
+
   test('a cache of few long answers: the limit does not follow their noise', () => {
     const profile = FURTHER.find(({ name }) => name === 'rtx4090-7b')!
     const options = { profile, requests: 6000, seed: 2 }
