@@ -122,7 +122,8 @@ export class PaceSignals {
     this.turnover = Math.min(this.meanRate, this.#meanCompletions)
     this.#completed = 0
     if (metrics === 'stale') return
-    this.#queue(unstarted, unstreamed, metrics)
+    // While a long prompt is being prefilled those behind it wait, and are soon no queue any more.
+    if (!this.delivered.stands) this.#queue(unstarted, unstreamed, metrics)
     this.cache.second(metrics?.kvUse ?? 0, this.meanLatency)
     const running = open - unstarted
     note(this.#running, running)

@@ -14,9 +14,35 @@ const MEAN_OVER = 3 * MINUTE
 /** Seconds that a mean may be short of: looks come a second apart, more or less. */
 const NEARLY = 0.9
 
+/** Outcomes of late by which a 429 is judged. */
+const OUTCOMES = 8
+const FEWEST_REFUSED = 3
+
 /** Counts 429 answers: how many requests may stay open. */
 export class Refusals {
   #at: number[] = []
+  /** Whether requests were taken, and how many were open when they were sent; the newest last. */
+  #outcomes: { beside: number; taken: boolean }[] = []
+
+  taken(beside: number): void {
+    this.#note(beside, true)
+  }
+
+  /**
+   * Takes a 429, and tells whether it is not of the number of open requests: of the last requests
+   * that were sent beside as many or more, most were taken, or not so many were refused.
+   */
+  isByChance(beside: number): boolean {
+    this.#note(beside, false)
+    const alike = this.#outcomes.filter((one) => one.beside >= beside).slice(-OUTCOMES)
+    const refused = alike.filter(({ taken }) => !taken).length
+    return refused < FEWEST_REFUSED || refused < alike.length / 2
+  }
+
+  #note(beside: number, taken: boolean): void {
+    this.#outcomes.push({ beside, taken })
+    if (this.#outcomes.length > 16 * OUTCOMES) this.#outcomes.shift()
+  }
 
   /**
    * A server that counts open requests refuses at once what is too many. One that refuses later, and

@@ -94,9 +94,19 @@ export class PaceController {
     this.signals.completed(latency)
   }
 
-  /** Notes a 429. @param others requests that were open beside it: so many are not too many */
-  limited(others: number): void {
+  /**
+   * Notes a 429.
+   * @param others requests that are open beside it: so many are not too many
+   * @param beside those that were when it was sent
+   */
+  limited(others: number, beside = others): void {
+    if (this.#refusals.isByChance(beside)) return
     this.#accepted = Math.min(this.#accepted ?? others, others)
+  }
+
+  /** Notes a request that the server has taken. @param beside requests open when it was sent */
+  taken(beside: number): void {
+    this.#refusals.taken(beside)
   }
 
   /** Notes a request that got no first token in time. */
@@ -126,7 +136,8 @@ export class PaceController {
     const { now, open } = view
     this.signals.second(view)
     // Nothing can be learnt from fewer requests than allowed, nor from metrics of long ago.
-    if (view.exhausted || view.metrics === 'stale') return
+    if (view.exhausted) return
+    if (view.metrics === 'stale') return void this.#afterTrouble(view)
     // Cuts are made from what is open: while more is open than allowed, one is not done yet.
     const draining = open > this.limit
     const isHeld = this.#held.second(open, this.limit, now)

@@ -182,17 +182,17 @@ describe('in the laboratory, against the best fixed concurrency', () => {
 describe('single rules', () => {
   test('a 429 cuts to what was open beside it, never from the limit', () => {
     const pace = controllerAt(100)
-    pace.limited(60)
+    refuse(pace, 60)
     pace.second(view({ now: 1000, open: 60 }))
     assert.equal(pace.limit, 60)
-    pace.limited(58)
+    refuse(pace, 58)
     pace.second(view({ now: 2000, open: 60 }))
     assert.equal(pace.limit, 60, 'one cut in three seconds')
   })
 
   test('the server that refuses the 21st request has 20', () => {
     const pace = controllerAt(21)
-    pace.limited(20)
+    refuse(pace, 20)
     pace.second(view({ now: 1000, open: 20 }))
     assert.equal(pace.limit, 20)
   })
@@ -200,23 +200,43 @@ describe('single rules', () => {
   test('429 that go on cut deeper, also where what is refused is sent again at once', () => {
     const pace = controllerAt(100)
     const limits = [1000, 4000, 7000, 10_000].map((now) => {
-      pace.limited(pace.limit - 1)
+      refuse(pace, pace.limit - 1)
       pace.second(view({ now, open: pace.limit }))
       return pace.limit
     })
     assert.deepEqual(limits, [99, 97, 93, 85])
   })
 
+  test('429 while most requests beside as many are taken are not of their number', () => {
+    const pace = controllerAt(100)
+    for (let second = 1; second <= 60; second++) {
+      for (let i = 0; i < 6; i++) pace.taken(99)
+      pace.limited(99)
+      pace.second(view({ now: 1000 * second, open: 99 }))
+    }
+    assert.ok(pace.limit >= 100, `${pace.limit}`)
+  })
+
+  test('429 and first-token timeouts count also while the metrics are stale', () => {
+    const pace = controllerAt(100)
+    refuse(pace, 60)
+    pace.second(view({ now: 1000, open: 60, metrics: 'stale' }))
+    assert.equal(pace.limit, 60)
+    pace.firstTokenTimeout()
+    pace.second(view({ now: 60_000, open: 60, metrics: 'stale' }))
+    assert.equal(pace.limit, 48)
+  })
+
   test('a 429 long after the limit has risen is not of the number of requests, unless it goes on', () => {
     const pace = controllerAt(100)
-    const refuse = (now: number): number => {
-      pace.limited(40)
+    const refuseAt = (now: number): number => {
+      refuse(pace, 40)
       pace.second(view({ now, open: 40 }))
       return pace.limit
     }
     // A minute's requests are used up, once a minute.
-    assert.deepEqual([60_000, 120_001, 180_002].map(refuse), [100, 100, 100])
-    assert.deepEqual([240_003, 250_003, 260_003, 270_003].map(refuse), [100, 100, 100, 85])
+    assert.deepEqual([60_000, 120_001, 180_002].map(refuseAt), [100, 100, 100])
+    assert.deepEqual([240_003, 250_003, 260_003, 270_003].map(refuseAt), [100, 100, 100, 85])
   })
 
   test('a high start is begun low', () => {
@@ -345,4 +365,9 @@ function seconds(pace: PaceController, from: number, to: number, part: Partial<P
   for (let second = from; second <= to; second++) {
     pace.second(view({ ...part, now: second * 1000 }))
   }
+}
+
+/** Refuses requests: one alone would tell nothing. */
+function refuse(pace: PaceController, others: number): void {
+  for (let times = 0; times < 3; times++) pace.limited(others)
 }

@@ -1,5 +1,6 @@
 import type { PaceController } from '../../src/core/pace.ts'
 import type { PaceMetrics } from '../../src/core/pace-signals.ts'
+import { StartOrder } from '../../src/core/start-order.ts'
 import type { Sequence } from '../../src/simulator/sequence.ts'
 import type { LabServer } from './pace-lab-server.ts'
 
@@ -23,7 +24,9 @@ export class LabEndpoint {
   readonly server: LabServer
   readonly controller: PaceController | undefined
   open = 0
-  unstarted = 0
+  readonly starts = new StartOrder()
+  /** Requests that hang: they take no place. */
+  hung = 0
   /** No request is sent before this moment. */
   notBefore = 0
   /** Requests that are open at the server, in the order of their arrival. */
@@ -44,7 +47,7 @@ export class LabEndpoint {
   }
 
   get limit(): number {
-    return this.controller?.limit ?? this.#options.fixed
+    return this.controller === undefined ? this.#options.fixed : this.controller.limit + this.hung
   }
 
   close(sequence: Sequence): void {
@@ -58,7 +61,7 @@ export class LabEndpoint {
   /** Requests that arrived before a moment and have no first token. */
   late(before: number): Sequence[] {
     const late: Sequence[] = []
-    if (this.unstarted === 0) return late
+    if (this.starts.size === 0) return late
     for (const sequence of this.opened) {
       if (sequence.arrivedAt >= before) break
       if (sequence.firstTokenAt === undefined) late.push(sequence)
@@ -75,10 +78,11 @@ export class LabEndpoint {
     const { controller } = this
     if (controller === undefined) return undefined
     const { limit } = controller
+    this.hung = this.starts.hung(this.open)
     const view = {
       now,
-      open: this.open,
-      unstarted: this.#options.unstreamed ? 0 : this.unstarted,
+      open: this.open - this.hung,
+      unstarted: this.#options.unstreamed ? 0 : this.starts.size - this.hung,
       unstreamed: this.#options.unstreamed ? this.open : 0,
       metrics: this.#metrics.at(-this.#options.metricsAge),
       tokens: this.#options.unstreamed ? undefined : this.tokens + this.#lost,
@@ -96,17 +100,22 @@ export class LabEndpoint {
 
   #count(now: number): void {
     let tokens = this.#finished
+    let stalled = 0
+    let going = false
     for (const sequence of this.opened) {
       tokens += sequence.produced
       if (this.controller === undefined || sequence.produced === 0) continue
       const before = this.#produced.get(sequence)
       if (before === undefined || before.tokens !== sequence.produced) {
         this.#produced.set(sequence, { tokens: sequence.produced, at: now, told: false })
+        going = true
       } else if (now - before.at > STALL && !before.told) {
         before.told = true
-        this.controller.stalled()
+        stalled++
       }
     }
+    // As the real client does: streams that stand still all at once were not preempted.
+    if (going) for (; stalled > 0; stalled--) this.controller?.stalled()
     this.tokens = tokens
   }
 }

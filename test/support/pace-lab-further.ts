@@ -79,5 +79,17 @@ export const FURTHER: readonly Profile[] = [
     name: 'h100-8b',
     servers: [{ slots: 256, peak: 18_000, half: 72, prefill: 30_000, kvCacheTokens: 410_000 }],
   },
+  { name: 'two in a hundred hang', servers: [KNEE_64], hung: 0.02 },
+  {
+    name: '429 by chance',
+    servers: [KNEE_64],
+    answers: { mean: 50, sigma: 0.9, longest: 8000 },
+    refused: 0.02,
+  },
+  {
+    name: 'long prompts among short ones',
+    servers: [{ ...KNEE_64, prefill: 1500 }],
+    promptTokens: (draw) => (draw < 0.2 ? 10_000 : 100),
+  },
   { name: 'jitter', servers: [KNEE_64], delay: { mean: 1, sigma: 1 } },
 ]

@@ -37,6 +37,9 @@ export interface Profile {
    * finds its pace as we do, from the second at which it begins.
    */
   neighbour?: number | { auto: number }
+  /** Shares of the requests that never get a first token, and that get a 429 for no reason. */
+  hung?: number
+  refused?: number
   /** Seconds that a reply of /metrics is old when it is used, and what it makes of the truth. */
   metricsAge?: number
   told?: (truth: PaceMetrics) => PaceMetrics

@@ -1,4 +1,5 @@
 import { PaceController } from '../../src/core/pace.ts'
+import { hangs, type Start } from '../../src/core/start-order.ts'
 import { uniform } from '../../src/simulator/random.ts'
 import type { Sequence } from '../../src/simulator/sequence.ts'
 import { LabEndpoint } from './pace-lab-endpoint.ts'
@@ -48,6 +49,15 @@ export interface LabResult {
   theirs: string[]
 }
 
+/** A request on its way. */
+interface Sent {
+  index: number
+  endpoint: LabEndpoint
+  start: Start
+  /** Requests that were open when it was sent. */
+  beside: number
+}
+
 /** Runs prompts against servers on virtual time. */
 export function runLab(options: LabOptions): LabResult {
   return new Lab(options).run()
@@ -69,11 +79,13 @@ class Lab {
   #done = 0
   #next = 0
   /** In order of time. */
-  #arrivals: { at: number; index: number; endpoint: LabEndpoint }[] = []
+  #arrivals: ({ at: number } & Sent)[] = []
   #retries: { at: number; index: number; attempt: number }[] = []
   #ready: number[] = []
   #attempts = new Map<number, number>()
-  #owners = new Map<Sequence, { index: number; endpoint: LabEndpoint }>()
+  #owners = new Map<Sequence, Sent>()
+  /** Requests that hang, the first one first. */
+  #hung: ({ at: number } & Sent)[] = []
   #neighbourNext = NEIGHBOURS_FROM
   #result: LabResult = {
     seconds: [],
@@ -173,9 +185,10 @@ class Lab {
   }
 
   #send(endpoint: LabEndpoint, index: number, at: number): void {
-    endpoint.open++
-    endpoint.unstarted++
-    const arrival = { at: at + delayOf(this.#options.profile, this.#seed, index), index, endpoint }
+    const beside = endpoint.open++
+    const start = endpoint.starts.sent()
+    const delay = delayOf(this.#options.profile, this.#seed, index)
+    const arrival = { at: at + delay, index, endpoint, start, beside }
     let place = this.#arrivals.length
     while (place > this.#next && this.#arrivals[place - 1]!.at > arrival.at) place--
     this.#arrivals.splice(place, 0, arrival)
@@ -183,28 +196,47 @@ class Lab {
 
   #arrive(until: number): void {
     while (this.#arrivals[this.#next] && this.#arrivals[this.#next]!.at <= until) {
-      const { at, index, endpoint } = this.#arrivals[this.#next++]!
+      const { at, ...sent } = this.#arrivals[this.#next++]!
+      const { index, endpoint } = sent
       endpoint.server.advance(at)
       if (this.#down) {
         endpoint.open--
-        endpoint.unstarted--
+        endpoint.starts.ended(sent.start)
         this.#ready.push(index)
         continue
       }
-      const sequence = endpoint.server.add(sequenceOf(this.#options.profile, this.#seed, index), at)
-      if (sequence === undefined) this.#refused(endpoint, index)
+      if (this.#hangs(sent, at)) continue
+      const isRefused = this.#isByChance('refused', sent)
+      const spec = sequenceOf(this.#options.profile, this.#seed, index)
+      const sequence = isRefused ? undefined : endpoint.server.add(spec, at)
+      if (sequence === undefined) this.#refused(sent)
       else {
-        this.#owners.set(sequence, { index, endpoint })
+        this.#owners.set(sequence, sent)
         endpoint.opened.add(sequence)
       }
     }
     if (this.#next > 1000) this.#next -= this.#arrivals.splice(0, this.#next).length
   }
 
-  #refused(endpoint: LabEndpoint, index: number): void {
+  /** Whether a request never gets an answer, until it is given up. */
+  #hangs(sent: Sent, at: number): boolean {
+    if (!this.#isByChance('hung', sent)) return false
+    const attempt = (this.#attempts.get(sent.index) ?? 0) + 1
+    this.#attempts.set(sent.index, attempt)
+    this.#hung.push({ at, ...sent })
+    return true
+  }
+
+  #isByChance(what: 'hung' | 'refused', { index, endpoint }: Sent): boolean {
+    const share = this.#options.profile[what] ?? 0
+    const draw = index * 31 + (this.#attempts.get(index) ?? 0)
+    return endpoint !== this.#neighbour && share > 0 && uniform(this.#seed + 13, draw) < share
+  }
+
+  #refused({ endpoint, index, start, beside }: Sent): void {
     endpoint.open--
-    endpoint.unstarted--
-    endpoint.controller?.limited(endpoint.open)
+    endpoint.starts.ended(start)
+    endpoint.controller?.limited(endpoint.open, beside)
     const asked = endpoint.server.retryAfter(this.#now)
     if (asked !== undefined) endpoint.notBefore = this.#now + asked
     if (endpoint === this.#neighbour) return
@@ -218,8 +250,9 @@ class Lab {
   }
 
   #started(sequence: Sequence): void {
-    const { index, endpoint } = this.#owners.get(sequence)!
-    endpoint.unstarted--
+    const { index, endpoint, start, beside } = this.#owners.get(sequence)!
+    endpoint.starts.started(start)
+    endpoint.controller?.taken(beside)
     const delay = delayOf(this.#options.profile, this.#seed, index)
     const waited = sequence.firstTokenAt! - sequence.arrivedAt + delay
     if (!this.#unstreamed) endpoint.controller?.signals.firstToken(waited)
@@ -272,6 +305,13 @@ class Lab {
 
   #giveUp(endpoint: LabEndpoint): void {
     const { firstTokenBudget = 1_800_000 } = this.#options
+    while (this.#hung.length > 0 && this.#hung[0]!.at < this.#now - firstTokenBudget) {
+      const { index, endpoint: owner, start } = this.#hung.shift()!
+      if (!hangs(start, owner.open)) owner.controller?.firstTokenTimeout()
+      owner.open--
+      owner.starts.ended(start)
+      this.#ready.push(index)
+    }
     for (const sequence of endpoint.late(this.#now - firstTokenBudget)) {
       this.#result.timeouts++
       this.#drop(endpoint, sequence)
@@ -283,8 +323,9 @@ class Lab {
   #drop(endpoint: LabEndpoint, sequence: Sequence): void {
     endpoint.server.scheduler.abort(sequence, this.#now)
     endpoint.close(sequence)
-    if (sequence.firstTokenAt === undefined) endpoint.unstarted--
-    this.#ready.push(this.#owners.get(sequence)!.index)
+    const { index, start } = this.#owners.get(sequence)!
+    endpoint.starts.ended(start)
+    this.#ready.push(index)
     this.#owners.delete(sequence)
   }
 

@@ -3,6 +3,7 @@ import { FirstTokenWatch } from '../../core/first-token-watch.ts'
 import { Gate } from '../../core/gate.ts'
 import type { PaceController } from '../../core/pace.ts'
 import { RateLimit } from '../../core/rate-limit.ts'
+import { StartOrder } from '../../core/start-order.ts'
 import { Connection } from '../../net/connection.ts'
 import { OutageWatch } from '../../net/outage.ts'
 import type { Server } from './server.ts'
@@ -31,11 +32,13 @@ export class PooledEndpoint {
   inUse = 0
   peak = 0
   /** Open requests without a first token, of those whose answers are streamed. */
-  unstarted = 0
+  readonly starts = new StartOrder()
   /** Open requests whose answers come whole: they tell nothing before they end. */
   unstreamed = 0
   /** Pieces of text, about as many tokens, that its streams have brought, unfinished ones too. */
   delivered = 0
+  /** When the last of them came. */
+  deliveredAt = 0
   readonly attempts = new Set<OpenAttempt>()
   readonly firstTokens = new FirstTokenWatch()
   /** Requests that may be open there; infinite where only their number in all is limited. */

@@ -7,6 +7,8 @@ import type { PooledEndpoint } from './endpoint-pool.ts'
 const SECOND = 1000
 /** Metrics that are older (ms) are worse than none: they cost timeouts. */
 const FRESH = 4000
+/** Where they are older for so long (ms), the pace is found without them as long as they are. */
+const LATE = 30_000
 /** So many useless replies in a row, and /metrics is not asked again. */
 const MOST_USELESS = 3
 /** A queue that is told so many seconds in a row is looked at, if so many were answered meanwhile. */
@@ -34,6 +36,9 @@ export class Pacer {
   #load: { at: number; load: ServerLoad } | undefined
   #asking = false
   #useless = 0
+  /** When they were fresh last, or since when they are waited for. */
+  #freshAt: number | undefined
+  #saidLate = false
   /** Seconds in a row in which a queue was told. */
   #queued = 0
   /** Answers before the first of these, and preemptions that the server had counted. */
@@ -61,20 +66,27 @@ export class Pacer {
   }
 
   #second(): void {
+    const endpoint = this.#endpoint
+    if (endpoint.resting) {
+      // A server that is down has no metrics; they are asked for anew when it is back.
+      if (Number.isFinite(this.#useless)) this.#useless = 0
+      return
+    }
     void this.#ask()
-    if (this.#endpoint.resting) return
-    this.controller.second(this.#view())
-    this.#endpoint.limit = this.controller.limit
+    // Requests that hang are no queue, and take no place.
+    const hung = endpoint.starts.hung(endpoint.inUse)
+    this.controller.second(this.#view(hung))
+    endpoint.limit = Math.min(this.#options.max, this.controller.limit + hung)
     this.#options.onChange()
   }
 
-  #view(): PaceView {
+  #view(hung: number): PaceView {
     const { clock, waiting } = this.#options
-    const { inUse, unstarted, unstreamed, delivered } = this.#endpoint
+    const { inUse, starts, unstreamed, delivered } = this.#endpoint
     return {
       now: clock.now(),
-      open: inUse,
-      unstarted,
+      open: inUse - hung,
+      unstarted: starts.size - hung,
       unstreamed,
       metrics: this.#metrics(),
       // Of unfinished answers too: those that are finished say nothing of the rate under long tails.
@@ -85,13 +97,27 @@ export class Pacer {
 
   #metrics(): PaceView['metrics'] {
     if (this.#load === undefined || this.#useless >= MOST_USELESS) return undefined
-    if (this.#options.clock.now() - this.#load.at > FRESH) return 'stale'
+    const now = this.#options.clock.now()
+    if (now - this.#load.at > FRESH) return this.#isLate(now) ? undefined : 'stale'
+    this.#freshAt = now
     const { running, waiting, kvUse, preemptions } = this.#load.load
-    const { inUse, unstarted } = this.#endpoint
+    const { inUse, starts } = this.#endpoint
     // Behind a balancer /metrics show one replica of several: less than what we alone have open.
-    if (running + waiting < 0.5 * (inUse - unstarted)) return undefined
+    if (running + waiting < 0.5 * (inUse - starts.size)) return undefined
     if (this.#isUnlikely(this.#load.load)) return undefined
     return { waiting, kvUse, preemptions }
+  }
+
+  /** Whether they have come too late for so long that they are not waited for any more. */
+  #isLate(now: number): boolean {
+    this.#freshAt ??= now
+    if (now - this.#freshAt < LATE) return false
+    if (!this.#saidLate) {
+      this.#saidLate = true
+      const age = Math.round((now - this.#load!.at) / SECOND)
+      this.#options.onUselessMetrics(this.#endpoint, `answers too late (after ${age} s)`)
+    }
+    return true
   }
 
   /**
