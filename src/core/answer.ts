@@ -206,7 +206,7 @@ export class AnswerCollector {
       break
     }
     this.#takeOthers(message)
-    if (typeof choice.finish_reason === 'string') this.#finishReason = choice.finish_reason
+    if (hasFinished(choice)) this.#finishReason = choice.finish_reason
     for (const name of BESIDE) {
       const value = choice[name]
       if (value === undefined || value === null) continue
@@ -292,12 +292,17 @@ function indexOf({ index }: Choice): number {
   return typeof index === 'number' ? index : 0
 }
 
+/** Whether it says why it ends; some servers send an empty text until then. */
+function hasFinished(choice: Choice): choice is Choice & { finish_reason: string } {
+  return typeof choice.finish_reason === 'string' && choice.finish_reason !== ''
+}
+
 /** The member of the delta whose text is all that an event brings; undefined where there is more. */
 function plainName(body: Body): string | undefined {
   if (!Array.isArray(body.choices) || body.choices.length !== 1) return undefined
   if (body.error || body.usage || body.prompt_token_ids) return undefined
-  const { delta, finish_reason: finish, ...choice } = body.choices[0] as Choice
-  if (!delta || (finish !== null && finish !== undefined)) return undefined
+  const [{ delta, ...choice }] = body.choices as [Choice]
+  if (!delta || hasFinished(choice)) return undefined
   if (BESIDE.some((name) => choice[name] !== undefined && choice[name] !== null)) return undefined
   const [name, ...others] = Object.keys(delta)
   if (name === undefined || others.length > 0 || typeof delta[name] !== 'string') return undefined

@@ -175,6 +175,12 @@ const FAULTS: Fault[] = [
     fail: half((response) => response.end(DONE)),
   },
   {
+    name: 'a stream whose finish_reason is an empty text',
+    code: 'no-finish',
+    partial: { reasoning_content: '', content: 'half' },
+    fail: (response) => beginStream(response).end(events(delta({ content: 'half' }, ''))),
+  },
+  {
     name: 'finish_reason abort in a stream',
     code: 'aborted',
     partial: PARTIAL,

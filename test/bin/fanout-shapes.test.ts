@@ -675,6 +675,15 @@ describe('what servers send', { concurrency: true }, () => {
     assert.ok(run.lines[0]!.includes('\\ud800b\\u0000'), run.lines[0])
   })
 
+  test('an empty finish_reason is none, whether an event or a whole answer has it', async (t) => {
+    const parts = ['a', 'b', 'c', 'd'].map((content) => delta({ content }, ''))
+    const said = await answerOf(t, () => events(...parts, delta({}, 'stop'), delta({}, ''), DONE))
+    assert.equal(said.records[0]!.conversations[1]!.content, 'abcd', said.stderr)
+    assert.equal(said.records[0]!.finish_reason, 'stop')
+    const whole = await answerOf(t, () => chat('abcd', {}, { finish_reason: '' }), ['--no-stream'])
+    assert.equal(whole.records[0]!.finish_reason, null)
+  })
+
   test('finish_reason length, content_filter and empty content are kept and counted', async (t) => {
     for (const [reason, count] of [
       ['length', 'length'],
