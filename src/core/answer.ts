@@ -115,7 +115,12 @@ export class AnswerCollector {
 
   /** Takes the data of an event named `error`: JSON of any form, or a text. */
   error(data: string): void {
-    this.flaw ??= errorEvent(data)
+    this.#breaks(errorEvent(data))
+  }
+
+  /** What breaks after the finish_reason costs no answer. */
+  #breaks(flaw: Flaw): void {
+    if (!this.complete) this.flaw ??= flaw
   }
 
   /**
@@ -134,13 +139,11 @@ export class AnswerCollector {
   #parsed(data: string): void {
     const body: Body | undefined = parseObject(data)
     if (body === undefined) {
-      this.flaw ??= {
-        code: 'not-json',
-        message: `an event of the stream is no JSON: ${excerpt(data)}`,
-      }
-      return
+      const message = `an event of the stream is no JSON: ${excerpt(data)}`
+      return this.#breaks({ code: 'not-json', message })
     }
-    this.flaw ??= errorIn(body)
+    const error = errorIn(body)
+    if (error !== undefined) this.#breaks(error)
     if (typeof body.model === 'string') this.model = body.model
     if (body.usage) this.usage = body.usage
     this.besideOf(body)
@@ -230,10 +233,13 @@ export class AnswerCollector {
     if (Array.isArray(ids)) this.#beside.prompt_token_ids = ids
   }
 
-  /** The server has said how the answer ended: nothing that matters can still be missing. */
+  /**
+   * The server has said how the answer ended: nothing that matters can still be missing. After
+   * `error` the event that tells of it may follow.
+   */
   get complete(): boolean {
     const reason = this.#finishReason
-    return this.flaw === undefined && reason !== null && reason !== 'abort'
+    return this.flaw === undefined && reason !== null && reason !== 'abort' && reason !== 'error'
   }
 
   /** What came until now, for the record of a failure. */

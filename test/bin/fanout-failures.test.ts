@@ -18,6 +18,7 @@ import {
   lastMessage,
   serve,
   streamed,
+  USAGE_CHUNK,
 } from '../support/servers.ts'
 import { settleable } from '../support/settleable.ts'
 
@@ -320,6 +321,29 @@ describe('ways to fail', { concurrency: true }, () => {
     const run = await fanout(server.url, args, { input: prompts(3) })
     assert.equal(run.code, 0, run.stderr)
     assert.equal(server.requests.length, 3)
+  })
+
+  test('nor does what a server says after it, unless the finish_reason tells of an error', async (t) => {
+    const said = [
+      { error: { message: 'late' } },
+      'event: error\ndata: late\n\n',
+      'data: <html>late</html>\n\n',
+    ]
+    const server = await serve(t, (request, response) => {
+      const [reason, nth] = lastMessage(request).split(' ') as [string, string]
+      const parts = [delta({ content: 'whole' }), delta({}, reason), said[Number(nth)]!]
+      beginStream(response).end(events(...parts, USAGE_CHUNK, DONE))
+    })
+    const input = ['stop', 'error', 'abort']
+      .flatMap((reason) =>
+        said.map((_, nth) => `{"id":"${reason} ${nth}","prompt":"${reason} ${nth}"}\n`),
+      )
+      .join('')
+    const run = await fanout(server.url, NO_RETRY, { input })
+    assert.deepEqual(run.records.map(({ id }) => id).sort(), ['stop 0', 'stop 1', 'stop 2'])
+    for (const { usage } of run.records) assert.equal(usage.total_tokens, 14)
+    const codes = new Set(run.failures.map(({ error }) => error.code))
+    assert.deepEqual([...codes].sort(), ['in-band-error', 'not-json'])
   })
 
   test('a connection that nobody accepts: connect-timeout', async (t) => {
