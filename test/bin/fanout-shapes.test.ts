@@ -593,6 +593,21 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.records[0]!.usage.total_tokens, 14)
   })
 
+  test('events without data say nothing, and [DONE] may have blanks around it', async (t) => {
+    const blank = 'data:\n\ndata: \n\nevent: message\ndata:   \n\n'
+    const said = [delta({ content: 'a' }), blank, delta({ content: 'b' }, 'stop'), blank]
+    const bodies = [
+      events(blank, ...said, 'data:  [DONE] \n\n', delta({ content: 'c' })),
+      events(blank, ...said, 'data: [DONE] '),
+    ]
+    for (const body of bodies) {
+      const run = await answerOf(t, () => body)
+      assert.equal(run.records[0]?.conversations[1]?.content, 'ab', run.stderr)
+    }
+    const failed = await answerOf(t, () => 'event: error\ndata:\n\n')
+    assert.equal(failed.failures[0]!.error.code, 'in-band-error')
+  })
+
   test('[DONE] ends the answer, whatever follows or never comes', async (t) => {
     let closed = 0
     const server = await serve(t, (_, response) => {
