@@ -548,6 +548,16 @@ describe('statuses', { concurrency: true }, () => {
     assert.equal(server.requests.length, statuses.length + 1)
   })
 
+  test('a status counts, also where its body is a stream of events', async (t) => {
+    const server = await serve(t, (_request, response) => {
+      response.writeHead(400).end('event: error\ndata: {"error":{"message":"too long"}}\n\n')
+    })
+    const run = await fanout(server.url, MODEL, { input: ONE })
+    const { code, message, attempts } = run.failures[0]!.error
+    assert.deepEqual([code, attempts], ['http-400', 1])
+    assert.match(message, /too long/)
+  })
+
   test("SGLang's flat form and HTML pages of proxies are read, in one line", async (t) => {
     const server = await serve(t, (_request, response, nth) => {
       if (nth === 0) return json(response, { object: 'error', message: 'flat\n\u001b[31mred' }, 400)

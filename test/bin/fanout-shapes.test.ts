@@ -654,6 +654,45 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.records[0]!.conversations[1]!.content, 'unnamed')
   })
 
+  test('a stream without a content type, whatever line it begins with', async (t) => {
+    const heads = [
+      ': PROCESSING\n\n',
+      ':\n',
+      'event: message\n',
+      'id: 1\n',
+      'retry: 5\n',
+      'data:\n\n',
+    ]
+    const server = await serve(t, (request, response) => {
+      response.writeHead(200).end(lastMessage(request) + streamed('unnamed'))
+    })
+    const input = heads.map((prompt) => `${JSON.stringify({ prompt })}\n`).join('')
+    const run = await fanout(server.url, [...MODEL, '--retries', '0'], { input })
+    assert.equal(run.stderr.match(/^ERROR/m), null, run.stderr)
+    for (const { conversations } of run.records) assert.equal(conversations[1]!.content, 'unnamed')
+    assert.equal(run.records.length, heads.length)
+  })
+
+  test('a whole answer under the content type of a stream', async (t) => {
+    const body = JSON.stringify(chat('whole'))
+    const server = await serve(t, async (request, response) => {
+      const start = lastMessage(request)
+      beginStream(response)
+      for (const piece of [start, body.slice(0, 9), body.slice(9)]) {
+        response.write(piece)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      response.end()
+    })
+    const input = ['', '\n  ', '\r\n'].map((prompt) => `${JSON.stringify({ prompt })}\n`).join('')
+    const run = await fanout(server.url, [...MODEL, '--retries', '0'], { input })
+    assert.equal(run.stderr.match(/^ERROR/m), null, run.stderr)
+    for (const { conversations } of run.records) assert.equal(conversations[1]!.content, 'whole')
+    assert.equal(run.records.length, 3)
+    const refused = await answerOf(t, () => '{"error":{"message":"sorry"}}')
+    assert.match(refused.failures[0]!.error.message, /sorry/)
+  })
+
   test('a stream one byte at a time', async (t) => {
     const bytes = Buffer.from(streamed('é😀'))
     const server = await serve(t, async (_request, response) => {
