@@ -368,6 +368,29 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.ok(texts.includes('{"id":10,"prompt":'), 'the line that is no JSON is kept as text')
   })
 
+  test('a member with null, such as a column of an export, is as good as none', async (t) => {
+    const asked = { messages: [{ role: 'user', content: 'b' }] }
+    const server = await serve(t, (request, response) => answerWell(request, response))
+    const input = [
+      { id: 1, messages: null, turns: null, prompt: 'p', body: null },
+      { id: 2, messages: null, turns: ['t'], prompt: null },
+      { custom_id: '3', url: '/v1/chat/completions', prompt: null, body: asked },
+      { id: 4, messages: null, turns: null, prompt: null, body: null },
+    ]
+    const run = await fanout(server.url, [...MODEL, '-c', '1'], {
+      input: input.map((record) => `${JSON.stringify(record)}\n`).join(''),
+    })
+    const sent = server.requests.map(({ body }) => (JSON.parse(body) as typeof asked).messages)
+    assert.deepEqual(
+      sent.map(([message]) => message!.content),
+      ['p', 't', 'b'],
+    )
+    assert.deepEqual(run.records[0]!.input, { messages: null, turns: null, body: null })
+    const [{ id, error }] = run.failures as [(typeof run.failures)[0]]
+    assert.deepEqual([id, error.code], [4, 'no-prompt'])
+    assert.match(error.message, /none of messages, turns, prompt and body/)
+  })
+
   test('--prompt-field, --send and --param', async (t) => {
     const server = await serve(t, (request, response) => answerWell(request, response))
     const input = '{"id":1,"q":{"text":"deep"},"tools":[{"n":1.0}],"top_k":7,"prompt":"not this"}\n'
