@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { Interrupt } from '../../src/cli/interrupt.ts'
 import { type Answered, type FanoutResult, fanout, prompts } from '../support/fanout.ts'
 import { newFolder } from '../support/run.ts'
@@ -483,18 +483,26 @@ describe('keys and headers', { concurrency: true }, () => {
 })
 
 describe('unusual bodies', { concurrency: true }, () => {
-  test('gzip-encoded answers, whole and streamed', async (t) => {
-    const server = await serve(t, (request, response) => {
-      const { stream } = JSON.parse(request.body) as { stream?: boolean }
-      const type = stream ? 'text/event-stream' : 'application/json'
-      response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' })
-      response.end(gzipSync(stream ? streamed('zipped') : JSON.stringify(chat('zipped'))))
+  const encodings: [string, string, (text: string) => Buffer][] = [
+    ['gzip', 'gzip', gzipSync],
+    ['deflate', 'deflate', deflateSync],
+    ['deflate without the header of zlib', 'deflate', deflateRawSync],
+    ['br', 'br', brotliCompressSync],
+  ]
+  for (const [name, encoding, compress] of encodings) {
+    test(`answers encoded as ${name}, whole and streamed`, async (t) => {
+      const server = await serve(t, (request, response) => {
+        const { stream } = JSON.parse(request.body) as { stream?: boolean }
+        const type = stream ? 'text/event-stream' : 'application/json'
+        response.writeHead(200, { 'content-type': type, 'content-encoding': encoding })
+        response.end(compress(stream ? streamed('zipped') : JSON.stringify(chat('zipped'))))
+      })
+      for (const args of [MODEL, [...MODEL, '--no-stream']]) {
+        const run = await fanout(server.url, [...args, '--retries', '0'], { input: ONE })
+        assert.equal(run.records[0]?.conversations[1]?.content, 'zipped', run.stderr)
+      }
     })
-    for (const args of [MODEL, [...MODEL, '--no-stream']]) {
-      const run = await fanout(server.url, args, { input: ONE })
-      assert.equal(run.records[0]!.conversations[1]!.content, 'zipped', run.stderr)
-    }
-  })
+  }
 
   test('an answer of 10 MB, whole and streamed', async (t) => {
     const long = 'é"\\\n'.repeat(2_000_000)
