@@ -307,10 +307,10 @@ export const command = defineCommand({
     ...commonOptions,
   },
   notes: `
-Records, one object a line; the first of these members decides: messages (sent as they are), turns
-(user messages, answered one after the other; a text in "system" beside them comes first), prompt (one
-user message), body (an OpenAI batch line, answered with a batch line). A record of --failures is asked
-again under its id, with all its turns: it does not say which model its finished turns came of.
+Records, one object a line; the first of these members that is not null decides: messages (sent as they
+are), turns (user messages, answered one after the other; a text in "system" beside them comes first),
+prompt (one user message), body (an OpenAI batch line, answered with a batch line). A record of --failures
+is asked again under its id, with all its turns: it does not say which model its finished turns came of.
 
 An answer is {"id","status":"success","conversations","finish_reason","model","usage","attempts",
 "timing","request_hash","input"}, one a line, never torn by us but by a kill. A failure is a line

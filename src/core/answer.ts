@@ -115,7 +115,12 @@ export class AnswerCollector {
 
   /** Takes the data of an event named `error`: JSON of any form, or a text. */
   error(data: string): void {
-    this.flaw ??= errorEvent(data)
+    this.#breaks(errorEvent(data))
+  }
+
+  /** What breaks after the finish_reason costs no answer. */
+  #breaks(flaw: Flaw): void {
+    if (!this.complete) this.flaw ??= flaw
   }
 
   /**
@@ -134,13 +139,11 @@ export class AnswerCollector {
   #parsed(data: string): void {
     const body: Body | undefined = parseObject(data)
     if (body === undefined) {
-      this.flaw ??= {
-        code: 'not-json',
-        message: `an event of the stream is no JSON: ${excerpt(data)}`,
-      }
-      return
+      const message = `an event of the stream is no JSON: ${excerpt(data)}`
+      return this.#breaks({ code: 'not-json', message })
     }
-    this.flaw ??= errorIn(body)
+    const error = errorIn(body)
+    if (error !== undefined) this.#breaks(error)
     if (typeof body.model === 'string') this.model = body.model
     if (body.usage) this.usage = body.usage
     this.besideOf(body)
@@ -206,7 +209,7 @@ export class AnswerCollector {
       break
     }
     this.#takeOthers(message)
-    if (typeof choice.finish_reason === 'string') this.#finishReason = choice.finish_reason
+    if (hasFinished(choice)) this.#finishReason = choice.finish_reason
     for (const name of BESIDE) {
       const value = choice[name]
       if (value === undefined || value === null) continue
@@ -230,10 +233,13 @@ export class AnswerCollector {
     if (Array.isArray(ids)) this.#beside.prompt_token_ids = ids
   }
 
-  /** The server has said how the answer ended: nothing that matters can still be missing. */
+  /**
+   * The server has said how the answer ended: nothing that matters can still be missing. After
+   * `error` the event that tells of it may follow.
+   */
   get complete(): boolean {
     const reason = this.#finishReason
-    return this.flaw === undefined && reason !== null && reason !== 'abort'
+    return this.flaw === undefined && reason !== null && reason !== 'abort' && reason !== 'error'
   }
 
   /** What came until now, for the record of a failure. */
@@ -292,12 +298,17 @@ function indexOf({ index }: Choice): number {
   return typeof index === 'number' ? index : 0
 }
 
+/** Whether it says why it ends; some servers send an empty text until then. */
+function hasFinished(choice: Choice): choice is Choice & { finish_reason: string } {
+  return typeof choice.finish_reason === 'string' && choice.finish_reason !== ''
+}
+
 /** The member of the delta whose text is all that an event brings; undefined where there is more. */
 function plainName(body: Body): string | undefined {
   if (!Array.isArray(body.choices) || body.choices.length !== 1) return undefined
   if (body.error || body.usage || body.prompt_token_ids) return undefined
-  const { delta, finish_reason: finish, ...choice } = body.choices[0] as Choice
-  if (!delta || (finish !== null && finish !== undefined)) return undefined
+  const [{ delta, ...choice }] = body.choices as [Choice]
+  if (!delta || hasFinished(choice)) return undefined
   if (BESIDE.some((name) => choice[name] !== undefined && choice[name] !== null)) return undefined
   const [name, ...others] = Object.keys(delta)
   if (name === undefined || others.length > 0 || typeof delta[name] !== 'string') return undefined

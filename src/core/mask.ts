@@ -1,55 +1,43 @@
 /** Less than this of a secret gives nothing away. */
 const SHORTEST_PIECE = 4
-/** Shorter values of other headers are no secrets, and shorter secrets stand in answers by chance. */
-const SHORTEST_SECRET = 8
-/** Headers whose values are secrets, however short. */
-const SECRET_HEADERS = new Set([
-  'authorization',
-  'proxy-authorization',
-  'api-key',
-  'x-api-key',
-  'cookie',
-])
+/** Headers whose values are secrets: Authorization, X-Api-Key, Ocp-Apim-Subscription-Key, Cookie. */
+const SECRET_HEADER = /(?:auth(?:orization)?|key|token|secret|password|cookie)$/i
 
-/** What no message may show: the key, and what a file of headers holds. */
+/** What no message may show: the key, and the secrets that a file of headers holds. */
 export class Secrets {
-  #all: string[]
-  #long: string[]
+  #forms: string[]
 
   /** @param headers name and value of each */
   constructor(key: string | undefined, headers: readonly (readonly [string, string])[]) {
-    const values = headers.flatMap(([name, value]) => secretsOf(name.toLowerCase(), value))
-    const all = key === undefined ? values : [key, ...values]
+    const values = headers.flatMap(([name, value]) => secretsOf(name, value))
+    const forms = (key === undefined ? values : [key, ...values]).flatMap(formsOf)
     // A secret may hold another one, such as a cookie its value.
-    this.#all = all.filter((secret) => secret !== '').sort((a, b) => b.length - a.length)
-    this.#long = this.#all.filter(isLong)
+    this.#forms = forms.filter((form) => form !== '').sort((a, b) => b.length - a.length)
   }
 
-  get none(): boolean {
-    return this.#all.length === 0
-  }
-
-  /** A message in which they are masked. */
+  /**
+   * A message, or what is kept of an error, in which they are masked. Nothing else passes through
+   * here: what a model said is an answer, whatever words of it are a key.
+   */
   inMessage(text: string): string {
-    return this.#all.reduce(withoutSecret, text)
-  }
-
-  /** A text of an answer; a short secret, such as the key EMPTY, is a word like any other there. */
-  inAnswer(text: string): string {
-    return this.#long.reduce(withoutSecret, text)
+    return this.#forms.reduce(withoutSecret, text)
   }
 }
 
 /** Of `Bearer TOKEN` the token, of cookies each value. */
 function secretsOf(name: string, value: string): string[] {
-  const last = value.split(/\s+/).at(-1) ?? ''
-  if (!SECRET_HEADERS.has(name)) return [last].filter(isLong)
-  if (name !== 'cookie') return [last]
+  if (!SECRET_HEADER.test(name)) return []
+  if (!/cookie$/i.test(name)) return [value.split(/\s+/).at(-1) ?? '']
   return [value, ...value.split(';').map((cookie) => cookie.replace(/^[^=]*=/, '').trim())]
 }
 
-function isLong(secret: string): boolean {
-  return secret.length >= SHORTEST_SECRET
+/** A secret as it is, and URL-encoded in the ways of several languages. */
+function formsOf(secret: string): string[] {
+  const encoded = encodeURIComponent(secret)
+  const withSlashes = encoded.replaceAll('%2F', '/')
+  const codes = [encoded, withSlashes]
+  const lower = codes.map((text) => text.replace(/%../g, (code) => code.toLowerCase()))
+  return [...new Set([secret, ...codes, ...lower])]
 }
 
 /** A text in which the secret is masked, also a piece of it at which an excerpt ends (`…`). */

@@ -17,8 +17,9 @@ const METHOD = Buffer.from('method')
 const ROLE = Buffer.from('role')
 const SYSTEM = Buffer.from('system')
 const STREAM = Buffer.from('stream')
-/** The first byte of `true`. */
+/** The first bytes of `true` and `null`. */
 const TRUE = 0x74
+const NULL = 0x6e
 
 /**
  * What a record asks, of the object that the scanner has just read.
@@ -40,7 +41,8 @@ export function shapeOf(
   }
   for (const { shape, name } of SHAPES) {
     const ask = findMember(scanner, bytes, name)
-    if (ask !== undefined) return { shape, ask }
+    // A table's row has all columns: those that are null say nothing.
+    if (ask !== undefined && bytes[ask.start] !== NULL) return { shape, ask }
   }
   throw new RecordError(
     'no-prompt',

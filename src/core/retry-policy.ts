@@ -47,9 +47,17 @@ export function retryAfterOf(headers: Headers, now: number): number | undefined 
   const value = one(headers['retry-after'])?.trim()
   if (value === undefined) return undefined
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000
-  // Date.parse makes a date of nearly anything with a digit in it, such as -5.
-  const date = /^[A-Z][a-z]+, /.test(value) ? Date.parse(value) : Number.NaN
+  const date = httpDate(value)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+/** `Sun Nov  6 08:49:37 1994`, which names no time zone: it is GMT (RFC 9110, 5.6.7). */
+const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/
+
+/** Date.parse makes a date of nearly anything with a digit in it, such as -5. */
+function httpDate(text: string): number {
+  if (ASCTIME.test(text)) return Date.parse(`${text} GMT`)
+  return /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN
 }
 
 /** The server's own word on whether another try makes sense (`x-should-retry`). */

@@ -1,11 +1,12 @@
 import type { Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 
-const DECODERS: Record<string, () => Transform> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
+/** By the first byte that comes: some servers leave out the header of zlib, which RFC 9110 has. */
+const DECODERS: Record<string, (first: number) => Transform> = {
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  deflate: (first) => (hasZlibHeader(first) ? createInflate() : createInflateRaw()),
+  br: () => createBrotliDecompress(),
 }
 
 export interface BodyEvents {
@@ -19,30 +20,46 @@ export interface BodyEvents {
  * to `onBytes` as it comes, so that a stream stays one.
  */
 export class BodyDecoder {
-  #stream: Transform
+  #make: (first: number) => Transform
+  #events: BodyEvents
+  #stream: Transform | undefined
 
-  private constructor(stream: Transform, { onBytes, onEnd, onError }: BodyEvents) {
-    this.#stream = stream
-    stream.on('data', onBytes)
-    stream.on('end', onEnd)
-    stream.on('error', onError)
+  private constructor(make: (first: number) => Transform, events: BodyEvents) {
+    this.#make = make
+    this.#events = events
   }
 
   /** @returns undefined where the header names no compression that is known */
   static of(encoding: string | undefined, events: BodyEvents): BodyDecoder | undefined {
     const make = DECODERS[encoding?.trim().toLowerCase() ?? '']
-    return make === undefined ? undefined : new BodyDecoder(make(), events)
+    return make === undefined ? undefined : new BodyDecoder(make, events)
   }
 
   feed(chunk: Buffer): void {
+    this.#stream ??= this.#begin(chunk[0]!)
     this.#stream.write(chunk)
   }
 
   end(): void {
-    this.#stream.end()
+    if (this.#stream === undefined) this.#events.onEnd()
+    else this.#stream.end()
   }
 
   destroy(): void {
-    this.#stream.destroy()
+    this.#stream?.destroy()
   }
+
+  #begin(first: number): Transform {
+    const { onBytes, onEnd, onError } = this.#events
+    const stream = this.#make(first)
+    stream.on('data', onBytes)
+    stream.on('end', onEnd)
+    stream.on('error', onError)
+    return stream
+  }
+}
+
+/** The method in its lower half is 8; no block of raw deflate begins so, with zeros as its padding. */
+function hasZlibHeader(first: number): boolean {
+  return (first & 0x0f) === 8
 }

@@ -15,16 +15,17 @@ export class EventStream {
   #atEnd = false
 
   /**
-   * @param onData gets the data of each event before the closing `[DONE]`
+   * @param onData gets the data of each event before the closing `[DONE]` that has some
    * @param onError gets that of events named `error`
    */
   constructor(onData: (data: string) => void, onError: (data: string) => void) {
     this.#parser = createParser({
       onEvent: ({ data, event }) => {
         if (this.done || (this.#atEnd && !this.#isWhole(data, event))) return
-        if (data === '[DONE]') this.done = true
+        const text = data.trim()
+        if (text === '[DONE]') this.done = true
         else if (event === 'error') onError(data)
-        else onData(data)
+        else if (text !== '') onData(data)
       },
     })
   }
@@ -48,6 +49,6 @@ export class EventStream {
   /** An object ends with itself, so that nothing of it can be lost; a text needs the end of its line. */
   #isWhole(data: string, event: string | undefined): boolean {
     if (event === 'error' && this.#endsLine) return true
-    return data === '[DONE]' || parseObject(data) !== undefined
+    return data.trim() === '[DONE]' || parseObject(data) !== undefined
   }
 }

@@ -5,7 +5,7 @@ import { FAILURES, type Failure, networkFailure } from '../core/failure.ts'
 import { rawFlaw } from '../core/raw-reply.ts'
 import type { ApiRequest } from '../core/request.ts'
 import { statusFailure } from '../core/status-failure.ts'
-import { unaskedStream } from '../core/unasked-stream.ts'
+import { beginsStream, unaskedStream } from '../core/unasked-stream.ts'
 import { BodyDecoder } from './body-decoder.ts'
 import type { Connection } from './connection.ts'
 import { type TimeoutCode, timeoutFailure, type Watched } from './deadlines.ts'
@@ -14,6 +14,8 @@ import type { ExchangeContext, ExchangeListener, ExchangeSettings } from './exch
 import type { Outcome, Timing } from './outcome.ts'
 
 const NO_HEADERS: IncomingHttpHeaders = {}
+const SPACE = 0x20
+const OPEN_BRACE = 0x7b
 
 /** Sends one request and resolves with what came of it; it never rejects. */
 export function exchange(request: ApiRequest, context: ExchangeContext): Promise<Outcome> {
@@ -44,6 +46,8 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
   /** Of a stream; a whole body is read at its end. */
   #collector: AnswerCollector | undefined
   #chunks: Buffer[] = []
+  /** The body has brought more than blanks. */
+  #hasBegun = false
   #length = 0
   #silenceBefore = 0
   #decoder: BodyDecoder | undefined
@@ -155,6 +159,7 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     if (this.#length > most) {
       return this.#refuse('too-large', `the answer is larger than ${most} bytes (--max-answer)`)
     }
+    if (!this.#hasBegun) this.#begin(chunk)
     const collector = this.#collector
     if (collector !== undefined) {
       const before = collector.pieces
@@ -164,6 +169,13 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     } else this.#chunks.push(chunk)
     if (!this.hasFirstToken) this.#lookForToken()
     if (this.#events?.done) this.#settleStream()
+  }
+
+  /** Some gateways name a whole answer a stream; no line of events begins as JSON does. */
+  #begin(chunk: Buffer): void {
+    const first = chunk.find((byte) => byte > SPACE)
+    this.#hasBegun = first !== undefined
+    if (first === OPEN_BRACE) this.#collector = this.#events = undefined
   }
 
   #lookForToken(): void {
@@ -193,12 +205,13 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
     if (this.#settled) return
     if (this.#collector !== undefined) return this.#endStream(this.#events!)
     const body = textOf(this.#chunks)
-    if (this.#request.stream && body.startsWith('data:')) return this.#unnamedStream(body)
     if (this.#status < 200 || this.#status > 299) {
       const date = this.#settings.date()
       return this.#fail(statusFailure(this.#status, this.#headers, body, date))
     }
-    const stream = this.#request.stream ? undefined : unaskedStream(body, this.#raw)
+    const asked = this.#request.stream
+    if (asked && beginsStream(body)) return this.#unnamedStream(body)
+    const stream = asked ? undefined : unaskedStream(body, this.#raw)
     if (stream !== undefined) return this.#settleAnswer(stream)
     if (this.#raw) return this.#settleRaw(body)
     this.#settleAnswer(answerFromBody(body))

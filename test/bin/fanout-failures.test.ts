@@ -18,6 +18,7 @@ import {
   lastMessage,
   serve,
   streamed,
+  USAGE_CHUNK,
 } from '../support/servers.ts'
 import { settleable } from '../support/settleable.ts'
 
@@ -175,6 +176,12 @@ const FAULTS: Fault[] = [
     fail: half((response) => response.end(DONE)),
   },
   {
+    name: 'a stream whose finish_reason is an empty text',
+    code: 'no-finish',
+    partial: { reasoning_content: '', content: 'half' },
+    fail: (response) => beginStream(response).end(events(delta({ content: 'half' }, ''))),
+  },
+  {
     name: 'finish_reason abort in a stream',
     code: 'aborted',
     partial: PARTIAL,
@@ -314,6 +321,29 @@ describe('ways to fail', { concurrency: true }, () => {
     const run = await fanout(server.url, args, { input: prompts(3) })
     assert.equal(run.code, 0, run.stderr)
     assert.equal(server.requests.length, 3)
+  })
+
+  test('nor does what a server says after it, unless the finish_reason tells of an error', async (t) => {
+    const said = [
+      { error: { message: 'late' } },
+      'event: error\ndata: late\n\n',
+      'data: <html>late</html>\n\n',
+    ]
+    const server = await serve(t, (request, response) => {
+      const [reason, nth] = lastMessage(request).split(' ') as [string, string]
+      const parts = [delta({ content: 'whole' }), delta({}, reason), said[Number(nth)]!]
+      beginStream(response).end(events(...parts, USAGE_CHUNK, DONE))
+    })
+    const input = ['stop', 'error', 'abort']
+      .flatMap((reason) =>
+        said.map((_, nth) => `{"id":"${reason} ${nth}","prompt":"${reason} ${nth}"}\n`),
+      )
+      .join('')
+    const run = await fanout(server.url, NO_RETRY, { input })
+    assert.deepEqual(run.records.map(({ id }) => id).sort(), ['stop 0', 'stop 1', 'stop 2'])
+    for (const { usage } of run.records) assert.equal(usage.total_tokens, 14)
+    const codes = new Set(run.failures.map(({ error }) => error.code))
+    assert.deepEqual([...codes].sort(), ['in-band-error', 'not-json'])
   })
 
   test('a connection that nobody accepts: connect-timeout', async (t) => {
@@ -516,6 +546,16 @@ describe('statuses', { concurrency: true }, () => {
     )
     assert.match(run.stderr, /^ERROR sample 422: HTTP 422: .*no 422 \(attempt 1 of 1\)$/m)
     assert.equal(server.requests.length, statuses.length + 1)
+  })
+
+  test('a status counts, also where its body is a stream of events', async (t) => {
+    const server = await serve(t, (_request, response) => {
+      response.writeHead(400).end('event: error\ndata: {"error":{"message":"too long"}}\n\n')
+    })
+    const run = await fanout(server.url, MODEL, { input: ONE })
+    const { code, message, attempts } = run.failures[0]!.error
+    assert.deepEqual([code, attempts], ['http-400', 1])
+    assert.match(message, /too long/)
   })
 
   test("SGLang's flat form and HTML pages of proxies are read, in one line", async (t) => {

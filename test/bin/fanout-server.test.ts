@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { Interrupt } from '../../src/cli/interrupt.ts'
-import { type FanoutResult, fanout, prompts } from '../support/fanout.ts'
+import { type Answered, type FanoutResult, fanout, prompts } from '../support/fanout.ts'
 import { newFolder } from '../support/run.ts'
 import {
   answerWell,
@@ -326,18 +326,18 @@ describe('keys and headers', { concurrency: true }, () => {
     assert.ok(!unauthorised(server.requests.at(-1)!))
   })
 
-  test('short secrets of a header file are masked in messages, and no answer is changed', async (t) => {
+  test('what a header file says is masked in messages where it is a secret', async (t) => {
     const secrets = {
       authorization: 'Basic dTpw',
       'x-api-key': 'k3y',
       'api-key': '12',
+      'x-access-token': 't0k',
       cookie: 'a=c00kie; session=s3ss',
-      'x-lane': 'blue',
+      'x-lane': 'blue-and-green',
     }
-    const server = await serve(t, ({ headers, ...request }, response) => {
+    const server = await serve(t, ({ headers }, response) => {
       const said = Object.keys(secrets).map((name) => `${name} is ${String(headers[name])}.`)
-      if (lastMessage({ headers, ...request }) === 'p1') json(response, chat('k3y 12 dTpw'))
-      else json(response, { error: { message: said.join(' ') } }, 400)
+      json(response, { error: { message: said.join(' ') } }, 400)
     })
     const file = join(newFolder(), 'headers')
     writeFileSync(
@@ -346,16 +346,64 @@ describe('keys and headers', { concurrency: true }, () => {
         .map((header) => `${header.join(': ')}\n`)
         .join(''),
     )
-    const args = [...MODEL, '--header-file', file, '--no-stream', '-c', '1']
-    const run = await fanout(server.url, args, { input: prompts(2) })
-    assert.equal(run.records[0]!.conversations[1]!.content, 'k3y 12 dTpw')
+    const args = [...MODEL, '--header-file', file]
+    const run = await fanout(server.url, args, { input: ONE })
     const told = run.failures[0]!.error.message
     assert.match(
       told,
-      /authorization is Basic \*{3}\. x-api-key is \*{3}\. api-key is \*{3}\. cook/,
+      /authorization is Basic \*{3}\. x-api-key is \*{3}\. api-key is \*{3}\. x-access-token is \*{3}\. cook/,
     )
-    assert.match(told, /cookie is \*{3}\. x-lane is blue\./)
-    assert.ok(!/dTpw|k3y|12\.|c00kie|s3ss/.test(run.stderr), run.stderr)
+    assert.match(told, /cookie is \*{3}\. x-lane is blue-and-green\./)
+    assert.ok(!/dTpw|k3y|12\.|t0k|c00kie|s3ss/.test(run.stderr), run.stderr)
+  })
+
+  test('no answer is changed, whatever words of it are a key or stand in a header', async (t) => {
+    const said = 'The assistant answers in application/json'
+    const call = { id: 'assistant', function: { name: 'f', arguments: '{"a":"assistant"}' } }
+    const message = { role: 'assistant', reasoning: said, content: said, tool_calls: [call] }
+    const choice = { index: 0, message, finish_reason: 'stop', logprobs: { content: [said] } }
+    const body = JSON.stringify({ model: 'assistant', choices: [choice] })
+    const server = await serve(t, (request, response) => {
+      const streams = (JSON.parse(request.body) as { stream?: boolean }).stream
+      if (!streams) return json(response, body)
+      if (lastMessage(request) === 'cut') {
+        return void beginStream(response).end(events(delta({ content: said })))
+      }
+      beginStream(response).end(events(delta(message), delta({}, 'stop'), DONE))
+    })
+    const file = join(newFolder(), 'headers')
+    writeFileSync(file, 'Accept: application/json\nX-Api-Key: application/json\n')
+    const batch = { custom_id: 'b', url: '/v1/chat/completions', body: { messages: [] } }
+    const records = [{ id: 1, prompt: 'p' }, { id: 2, prompt: 'cut' }, batch]
+    const input = records.map((record) => `${JSON.stringify(record)}\n`).join('')
+    const env = { OPENAI_API_KEY: 'assistant' }
+    const args = [...MODEL, '--retries', '0', '--header-file', file]
+    const { lines, failures } = await fanout(server.url, args, { input, env })
+    const answers = lines.map((line) => JSON.parse(line) as Answered & { response?: object })
+    const [streamedOne] = answers.filter(({ id }) => id === 1)
+    assert.deepEqual(streamedOne!.conversations.at(-1), {
+      role: 'assistant',
+      content: said,
+      reasoning_content: said,
+      tool_calls: [call],
+    })
+    assert.ok(lines.some((line) => line.includes('"custom_id":"b"') && line.includes(body)))
+    assert.equal(failures[0]!.partial.content, said)
+  })
+
+  test('a key that a server echoes as part of an address is masked too', async (t) => {
+    const key = 'sk+very/secret=='
+    const server = await serve(t, ({ headers }, response) => {
+      const echoed = encodeURIComponent(headers.authorization!.slice('Bearer '.length))
+      const forms = [echoed, echoed.toLowerCase(), echoed.replaceAll('%2F', '/')]
+      json(response, { error: { message: forms.map((form) => `?key=${form}`).join(' ') } }, 400)
+    })
+    const run = await fanout(server.url, MODEL, { input: ONE, env: { OPENAI_API_KEY: key } })
+    assert.equal(
+      run.failures[0]!.error.message,
+      'HTTP 400: the server says: ?key=*** ?key=*** ?key=***',
+    )
+    assert.ok(!run.stderr.includes('secret'), run.stderr)
   })
 
   test('what ends the run hides it too', async (t) => {
@@ -435,18 +483,26 @@ describe('keys and headers', { concurrency: true }, () => {
 })
 
 describe('unusual bodies', { concurrency: true }, () => {
-  test('gzip-encoded answers, whole and streamed', async (t) => {
-    const server = await serve(t, (request, response) => {
-      const { stream } = JSON.parse(request.body) as { stream?: boolean }
-      const type = stream ? 'text/event-stream' : 'application/json'
-      response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' })
-      response.end(gzipSync(stream ? streamed('zipped') : JSON.stringify(chat('zipped'))))
+  const encodings: [string, string, (text: string) => Buffer][] = [
+    ['gzip', 'gzip', gzipSync],
+    ['deflate', 'deflate', deflateSync],
+    ['deflate without the header of zlib', 'deflate', deflateRawSync],
+    ['br', 'br', brotliCompressSync],
+  ]
+  for (const [name, encoding, compress] of encodings) {
+    test(`answers encoded as ${name}, whole and streamed`, async (t) => {
+      const server = await serve(t, (request, response) => {
+        const { stream } = JSON.parse(request.body) as { stream?: boolean }
+        const type = stream ? 'text/event-stream' : 'application/json'
+        response.writeHead(200, { 'content-type': type, 'content-encoding': encoding })
+        response.end(compress(stream ? streamed('zipped') : JSON.stringify(chat('zipped'))))
+      })
+      for (const args of [MODEL, [...MODEL, '--no-stream']]) {
+        const run = await fanout(server.url, [...args, '--retries', '0'], { input: ONE })
+        assert.equal(run.records[0]?.conversations[1]?.content, 'zipped', run.stderr)
+      }
     })
-    for (const args of [MODEL, [...MODEL, '--no-stream']]) {
-      const run = await fanout(server.url, args, { input: ONE })
-      assert.equal(run.records[0]!.conversations[1]!.content, 'zipped', run.stderr)
-    }
-  })
+  }
 
   test('an answer of 10 MB, whole and streamed', async (t) => {
     const long = 'é"\\\n'.repeat(2_000_000)

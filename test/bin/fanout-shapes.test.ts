@@ -368,6 +368,29 @@ describe('the shapes of records', { concurrency: true }, () => {
     assert.ok(texts.includes('{"id":10,"prompt":'), 'the line that is no JSON is kept as text')
   })
 
+  test('a member with null, such as a column of an export, is as good as none', async (t) => {
+    const asked = { messages: [{ role: 'user', content: 'b' }] }
+    const server = await serve(t, (request, response) => answerWell(request, response))
+    const input = [
+      { id: 1, messages: null, turns: null, prompt: 'p', body: null },
+      { id: 2, messages: null, turns: ['t'], prompt: null },
+      { custom_id: '3', url: '/v1/chat/completions', prompt: null, body: asked },
+      { id: 4, messages: null, turns: null, prompt: null, body: null },
+    ]
+    const run = await fanout(server.url, [...MODEL, '-c', '1'], {
+      input: input.map((record) => `${JSON.stringify(record)}\n`).join(''),
+    })
+    const sent = server.requests.map(({ body }) => (JSON.parse(body) as typeof asked).messages)
+    assert.deepEqual(
+      sent.map(([message]) => message!.content),
+      ['p', 't', 'b'],
+    )
+    assert.deepEqual(run.records[0]!.input, { messages: null, turns: null, body: null })
+    const [{ id, error }] = run.failures as [(typeof run.failures)[0]]
+    assert.deepEqual([id, error.code], [4, 'no-prompt'])
+    assert.match(error.message, /none of messages, turns, prompt and body/)
+  })
+
   test('--prompt-field, --send and --param', async (t) => {
     const server = await serve(t, (request, response) => answerWell(request, response))
     const input = '{"id":1,"q":{"text":"deep"},"tools":[{"n":1.0}],"top_k":7,"prompt":"not this"}\n'
@@ -593,6 +616,21 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.records[0]!.usage.total_tokens, 14)
   })
 
+  test('events without data say nothing, and [DONE] may have blanks around it', async (t) => {
+    const blank = 'data:\n\ndata: \n\nevent: message\ndata:   \n\n'
+    const said = [delta({ content: 'a' }), blank, delta({ content: 'b' }, 'stop'), blank]
+    const bodies = [
+      events(blank, ...said, 'data:  [DONE] \n\n', delta({ content: 'c' })),
+      events(blank, ...said, 'data: [DONE] '),
+    ]
+    for (const body of bodies) {
+      const run = await answerOf(t, () => body)
+      assert.equal(run.records[0]?.conversations[1]?.content, 'ab', run.stderr)
+    }
+    const failed = await answerOf(t, () => 'event: error\ndata:\n\n')
+    assert.equal(failed.failures[0]!.error.code, 'in-band-error')
+  })
+
   test('[DONE] ends the answer, whatever follows or never comes', async (t) => {
     let closed = 0
     const server = await serve(t, (_, response) => {
@@ -639,6 +677,45 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.records[0]!.conversations[1]!.content, 'unnamed')
   })
 
+  test('a stream without a content type, whatever line it begins with', async (t) => {
+    const heads = [
+      ': PROCESSING\n\n',
+      ':\n',
+      'event: message\n',
+      'id: 1\n',
+      'retry: 5\n',
+      'data:\n\n',
+    ]
+    const server = await serve(t, (request, response) => {
+      response.writeHead(200).end(lastMessage(request) + streamed('unnamed'))
+    })
+    const input = heads.map((prompt) => `${JSON.stringify({ prompt })}\n`).join('')
+    const run = await fanout(server.url, [...MODEL, '--retries', '0'], { input })
+    assert.equal(run.stderr.match(/^ERROR/m), null, run.stderr)
+    for (const { conversations } of run.records) assert.equal(conversations[1]!.content, 'unnamed')
+    assert.equal(run.records.length, heads.length)
+  })
+
+  test('a whole answer under the content type of a stream', async (t) => {
+    const body = JSON.stringify(chat('whole'))
+    const server = await serve(t, async (request, response) => {
+      const start = lastMessage(request)
+      beginStream(response)
+      for (const piece of [start, body.slice(0, 9), body.slice(9)]) {
+        response.write(piece)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      response.end()
+    })
+    const input = ['', '\n  ', '\r\n'].map((prompt) => `${JSON.stringify({ prompt })}\n`).join('')
+    const run = await fanout(server.url, [...MODEL, '--retries', '0'], { input })
+    assert.equal(run.stderr.match(/^ERROR/m), null, run.stderr)
+    for (const { conversations } of run.records) assert.equal(conversations[1]!.content, 'whole')
+    assert.equal(run.records.length, 3)
+    const refused = await answerOf(t, () => '{"error":{"message":"sorry"}}')
+    assert.match(refused.failures[0]!.error.message, /sorry/)
+  })
+
   test('a stream one byte at a time', async (t) => {
     const bytes = Buffer.from(streamed('é😀'))
     const server = await serve(t, async (_request, response) => {
@@ -673,6 +750,15 @@ describe('what servers send', { concurrency: true }, () => {
     const run = await answerOf(t, () => chat(content))
     assert.equal(run.records[0]!.conversations[1]!.content, content)
     assert.ok(run.lines[0]!.includes('\\ud800b\\u0000'), run.lines[0])
+  })
+
+  test('an empty finish_reason is none, whether an event or a whole answer has it', async (t) => {
+    const parts = ['a', 'b', 'c', 'd'].map((content) => delta({ content }, ''))
+    const said = await answerOf(t, () => events(...parts, delta({}, 'stop'), delta({}, ''), DONE))
+    assert.equal(said.records[0]!.conversations[1]!.content, 'abcd', said.stderr)
+    assert.equal(said.records[0]!.finish_reason, 'stop')
+    const whole = await answerOf(t, () => chat('abcd', {}, { finish_reason: '' }), ['--no-stream'])
+    assert.equal(whole.records[0]!.finish_reason, null)
   })
 
   test('finish_reason length, content_filter and empty content are kept and counted', async (t) => {

@@ -55,9 +55,12 @@ test('Retry-After in its forms', () => {
   assert.equal(of({ 'retry-after': ' 0.5 ' }), 500)
   assert.equal(of({ 'retry-after': 'Sun, 29 Nov 2026 02:14:30 GMT' }), 30_000)
   assert.equal(of({ 'retry-after': 'Sun, 29 Nov 2026 02:13:30 GMT' }), 0)
+  assert.equal(of({ 'retry-after': 'Sunday, 29-Nov-26 02:14:30 GMT' }), 30_000)
+  assert.equal(of({ 'retry-after': 'Sun Nov 29 02:14:30 2026' }), 30_000)
+  assert.equal(of({ 'retry-after': 'Tue Dec  1 02:14:00 2026' }), 2 * 86_400_000)
   assert.equal(of({ 'retry-after-ms': '1500', 'retry-after': '7' }), 1500)
   assert.equal(of({ 'retry-after-ms': 'x', 'retry-after': '7' }), 7000)
-  for (const nonsense of ['soon', '', '-5', '1e3x'])
+  for (const nonsense of ['soon', '', '-5', '1e3x', 'May 1', 'Sun Nov 29 2026'])
     assert.equal(of({ 'retry-after': nonsense }), undefined)
 })
 

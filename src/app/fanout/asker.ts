@@ -141,8 +141,7 @@ export class Asker {
     if (fresh) connection.close()
     const attempt = new Attempt(endpoint, clock, request.stream)
     const settings = this.#settings.get(endpoint)!
-    const reply = await exchange(request, { connection, settings, listener: attempt, raw })
-    const outcome = endpoint.server.maskedOutcome(reply)
+    const outcome = await exchange(request, { connection, settings, listener: attempt, raw })
     attempt.end(outcome)
     attempt.crowded =
       outcome.kind === 'failure' && outcome.failure.code === 'descriptors' && pool.narrow()

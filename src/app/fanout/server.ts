@@ -7,7 +7,6 @@ import { type ToolError, usageError } from '../../core/tool-error.ts'
 import { readSecret, readText } from '../../files/secret.ts'
 import { type ConnectionSettings, proxyOf } from '../../net/connection.ts'
 import { type Endpoint, parseEndpoint, serverError } from '../../net/endpoint.ts'
-import type { Outcome } from '../../net/outcome.ts'
 import { type QueryReply, query } from '../../net/query.ts'
 import type { FanoutOptions } from './options.ts'
 
@@ -139,32 +138,6 @@ export class Server {
   masked(text: string): string {
     return this.#secrets.inMessage(text)
   }
-
-  /** The same for all that a reply says. */
-  maskedOutcome(outcome: Outcome): Outcome {
-    const secrets = this.#secrets
-    if (secrets.none) return outcome
-    if (outcome.kind === 'failure') {
-      outcome.failure.message = secrets.inMessage(outcome.failure.message)
-    }
-    if (textsOf(outcome).every((text) => secrets.inAnswer(text) === text)) return outcome
-    const masked = (_: string, value: unknown): unknown =>
-      typeof value === 'string' ? secrets.inAnswer(value) : value
-    return JSON.parse(JSON.stringify(outcome), masked) as Outcome
-  }
-}
-
-/** What of a reply a server can have put a key into. */
-function textsOf(outcome: Outcome): string[] {
-  if (outcome.kind === 'raw') return [outcome.body]
-  if (outcome.kind === 'failure') {
-    const { partial } = outcome.failure
-    return [partial?.content ?? '', partial?.reasoning_content ?? '']
-  }
-  const { content, reasoning, extra } = outcome.answer
-  const others = Object.keys(extra).length > 0 ? JSON.stringify(extra) : ''
-  const text = typeof content === 'string' ? content : JSON.stringify(content ?? '')
-  return [text, reasoning, others]
 }
 
 function isSuccess(status: number): boolean {
