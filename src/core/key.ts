@@ -1,4 +1,12 @@
-import { type Field, findField, findMember, isNamed, parseField, type ValueRange } from './field.ts'
+import {
+  type Field,
+  findField,
+  findMember,
+  isNamed,
+  isToken,
+  parseField,
+  type ValueRange,
+} from './field.ts'
 import { murmur128 } from './hash.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
 import { type Bytes, stringText } from './json-string.ts'
@@ -22,8 +30,10 @@ const FIELDS_OF_LENGTH = Array.from({ length: 32 }, (_, length) =>
   ANY_FIELD.filter((field) => KEY_FIELDS[field]!.length === length),
 )
 const ID = Buffer.from('id')
+const CUSTOM_ID = Buffer.from('custom_id')
 const INPUT = Buffer.from('input')
 const REQUEST_HASH = Buffer.from('request_hash')
+const BATCH_ID = Buffer.from('"batch_req_')
 
 /**
  * Which record is which: the one rule for all binaries. Keys compare as text after decoding JSON
@@ -49,24 +59,23 @@ export class KeyRule {
   }
 
   /**
-   * The same in a file of answers. With `--key` a record of fanout-complete has the member under
-   * `input`, or its value as `id`.
+   * The same in a file of answers. With `--key` an answer of fanout-complete, whose own members
+   * (`text`, `model`, `status` and more) are none of the record's, has the field under `input`, or
+   * its value as `id`, of a batch line as `custom_id`.
    */
   findInCompleted(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
     if (this.field === undefined) return this.find(scanner, bytes)
-    const hash = findMember(scanner, bytes, REQUEST_HASH)
-    const own = hash && {
-      id: scalarKey(bytes, findMember(scanner, bytes, ID)),
-      input: findMember(scanner, bytes, INPUT),
+    if (findMember(scanner, bytes, REQUEST_HASH) !== undefined) {
+      const id = scalarKey(bytes, findMember(scanner, bytes, ID))
+      const input = findMember(scanner, bytes, INPUT)
+      if (input === undefined || bytes[input.start] !== 0x7b) return id
+      scanner.value(input.start)
+      return this.find(scanner, bytes) ?? id
     }
-    const direct = this.find(scanner, bytes)
-    if (direct !== undefined || own === undefined) return direct
-    if (own.input !== undefined && bytes[own.input.start] === 0x7b) {
-      scanner.value(own.input.start)
-      const inside = this.find(scanner, bytes)
-      if (inside !== undefined) return inside
-    }
-    return own.id
+    const batchId = isBatchAnswer(scanner, bytes)
+      ? scalarKey(bytes, findMember(scanner, bytes, CUSTOM_ID))
+      : undefined
+    return batchId ?? this.find(scanner, bytes)
   }
 
   /**
@@ -115,6 +124,13 @@ function findDefault(scanner: JsonScanner, bytes: Buffer): ValueRange | undefine
   }
   if (best === DEFAULT_FIELDS.length) return undefined
   return { start: members[bestAt + 2]!, end: members[bestAt + 3]! }
+}
+
+/** Whether the record that the scanner has just read has the `id` of a batch line's answer. */
+function isBatchAnswer(scanner: JsonScanner, bytes: Buffer): boolean {
+  const id = findMember(scanner, bytes, ID)
+  if (id === undefined || id.end - id.start <= BATCH_ID.length) return false
+  return isToken(bytes, { start: id.start, end: id.start + BATCH_ID.length }, BATCH_ID)
 }
 
 /** Writes the four words of a key's fingerprint to `out` from `to` on. */

@@ -68,6 +68,25 @@ test('with a field of its own only that one counts', () => {
   assert.equal(keyOf(own.replace('"x":1', '"k":7'), 'm.k', true), '7')
 })
 
+test("in an answer of fanout-complete the members of its own are none of the record's", () => {
+  const own =
+    '{"id":"a","status":"success","text":"4","model":"m","request_hash":"0123456789abcdef","input":{}}'
+  for (const field of ['text', 'model', 'status', 'request_hash', 'id']) {
+    assert.equal(keyOf(own, field, true), 'a')
+    const inside = own.replace('"input":{}', `"input":{"${field}":"i"}`)
+    assert.equal(keyOf(inside, field, true), 'i')
+  }
+  // An answer that was asked about: what it holds under `input` is one step deeper.
+  const nested = own.replace('"input":{}', '"input":{"request_hash":"f","input":{"k":2}}')
+  assert.equal(keyOf(nested, 'input.k', true), '2')
+  assert.equal(keyOf(nested, 'k', true), 'a')
+  assert.equal(keyOf('{"id":"a","status":"done","text":"x"}', 'status', true), 'done')
+  const batch = '{"id":"batch_req_1","custom_id":"c","response":{"status_code":200},"error":null}'
+  assert.equal(keyOf(batch, 'id', true), 'c')
+  assert.equal(keyOf(batch, 'metadata.k', true), 'c')
+  assert.equal(keyOf('{"id":"q","custom_id":"c","response":{}}', 'id', true), 'q')
+})
+
 test('the key of a line without one', () => {
   const hash = (text: string): string =>
     `sha256:${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
