@@ -1,8 +1,10 @@
+import { failureId } from './failure-input.ts'
 import {
   type Field,
   findField,
   findMember,
   isNamed,
+  isScalar,
   isToken,
   parseField,
   type ValueRange,
@@ -49,13 +51,14 @@ export class KeyRule {
   }
 
   /**
-   * The value that names the record which the scanner has just read, a string or a number.
+   * The value that names the record which the scanner has just read, a string or a number; of a
+   * failure record, which stands for its input, its id.
    *
    * @returns undefined where it has none
    */
   find(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
-    if (this.field !== undefined) return scalarKey(bytes, findField(scanner, bytes, this.field))
-    return findDefault(scanner, bytes)
+    if (this.field === undefined) return findDefault(scanner, bytes)
+    return failureId(scanner, bytes) ?? scalarKey(bytes, findField(scanner, bytes, this.field))
   }
 
   /**
@@ -70,7 +73,7 @@ export class KeyRule {
       const input = findMember(scanner, bytes, INPUT)
       if (input === undefined || bytes[input.start] !== 0x7b) return id
       scanner.value(input.start)
-      return this.find(scanner, bytes) ?? id
+      return scalarKey(bytes, findField(scanner, bytes, this.field)) ?? id
     }
     const batchId = isBatchAnswer(scanner, bytes)
       ? scalarKey(bytes, findMember(scanner, bytes, CUSTOM_ID))
@@ -123,6 +126,9 @@ function findDefault(scanner: JsonScanner, bytes: Buffer): ValueRange | undefine
     }
   }
   if (best === DEFAULT_FIELDS.length) return undefined
+  // Only a custom_id goes before an id.
+  const failed = best === 0 ? failureId(scanner, bytes) : undefined
+  if (failed !== undefined) return failed
   return { start: members[bestAt + 2]!, end: members[bestAt + 3]! }
 }
 
@@ -166,9 +172,4 @@ export function lineKey(bytes: Buffer, start: number, end: number): string {
 export function scalarKey(bytes: Buffer, range: ValueRange | undefined): ValueRange | undefined {
   if (range === undefined) return undefined
   return isScalar(bytes[range.start]!) ? range : undefined
-}
-
-/** Whether a value that begins with this byte is a string or a number. */
-function isScalar(first: number): boolean {
-  return first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39)
 }

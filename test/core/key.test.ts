@@ -87,6 +87,25 @@ test("in an answer of fanout-complete the members of its own are none of the rec
   assert.equal(keyOf('{"id":"q","custom_id":"c","response":{}}', 'id', true), 'q')
 })
 
+test('a failure record has the key of what it stands for, its id', () => {
+  const failed =
+    '{"id":"a","status":"error","error":{"code":"x"},"input":{"k":1},"k":9,"custom_id":"c"}'
+  for (const field of [undefined, 'k', 'status', 'error.code', 'input.k']) {
+    assert.equal(keyOf(failed, field), 'a')
+    assert.equal(keyOf(failed, field, true), 'a')
+    assert.equal(keyOf(failed.replace('"input":{"k":1}', '"input_text":"no"'), field), 'a')
+  }
+  for (const other of [
+    failed.replace('"error",', '"failed",'),
+    failed.replace('{"code":"x"}', 'null'),
+    failed.replace('"id":"a"', '"id":null'),
+    failed.replace('"input":', '"output":'),
+  ]) {
+    assert.equal(keyOf(other, 'k'), '9')
+    assert.equal(keyOf(other), 'c')
+  }
+})
+
 test('the key of a line without one', () => {
   const hash = (text: string): string =>
     `sha256:${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
