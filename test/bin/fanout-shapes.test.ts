@@ -707,4 +707,13 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.failures[0]!.partial.content, 'half')
     assert.deepEqual(run.failures[0]!.input, { id: 1, prompt: 'p' })
   })
+
+  test('--on-length fail where all fail so goes on under --tpm', async (t) => {
+    const reply = events(delta({ content: 'half' }, 'length'), USAGE_CHUNK, DONE)
+    const server = await serve(t, (_, response) => void beginStream(response).end(reply))
+    const args = ['--on-length', 'fail', '--tpm', '1000000', '-c', '2']
+    const run = await fanout(server.url, args, { input: prompts(12) })
+    assert.equal(run.failures.length, 12, run.stderr)
+    assert.equal(run.stats.left, 0)
+  })
 })

@@ -14,9 +14,7 @@ import { type FanoutOptions, openAtMost } from './options.ts'
 import { Pacer } from './pacer.ts'
 import { Server } from './server.ts'
 import type { Stop } from './stop.ts'
-
-/** Tokens that a request is thought to cost before any has told. */
-const TOKENS_OF_ONE = 1000
+import { TokenCosts } from './token-costs.ts'
 
 /** Milliseconds between two looks for a common cause. */
 const LOOK_EVERY = 10_000
@@ -47,6 +45,7 @@ export class Engine {
   #asker: Asker
   #completer: Promise<Completer> | undefined
   #diagnosis: Diagnosis
+  #costs: TokenCosts
   #pacers: Pacer[] = []
   #stopLooking: () => void
   #loop = performance.eventLoopUtilization()
@@ -60,6 +59,7 @@ export class Engine {
     const servers = Server.all(context, options, stop.reading)
     const concurrency = openAtMost(options)
     this.#diagnosis = new Diagnosis(concurrency)
+    this.#costs = new TokenCosts(options.maxTokens)
     this.pool = this.#makePool(servers, concurrency)
     const budgets = {
       connect: options.connectTimeout,
@@ -77,6 +77,7 @@ export class Engine {
       deadlines: this.#deadlines,
       maxAnswer: options.maxAnswer,
       accounting,
+      costs: this.#costs,
       diagnosis: this.#diagnosis,
       onFinding: (finding) => this.#tell(finding),
       onFatal: (error) => (this.pool.seen ? stop.endSoon(error) : stop.end(error)),
@@ -244,7 +245,7 @@ export class Engine {
 
   #makePool(servers: Server[], concurrency: number): EndpointPool {
     const { clock, accounting, stop } = this.#parts
-    const { rpm, tpm, maxOutage, maxTokens } = this.#options
+    const { rpm, tpm, maxOutage } = this.#options
     const { report } = this.#context
     const place = ({ server }: PooledEndpoint): { file: string } => ({ file: server.endpoint.url })
     return new EndpointPool({
@@ -254,11 +255,7 @@ export class Engine {
       rpm: rpm ?? Number.POSITIVE_INFINITY,
       tpm: tpm ?? Number.POSITIVE_INFINITY,
       maxOutage,
-      tokensOfOne: () => {
-        const { answered, promptTokens, completionTokens } = accounting
-        const told = promptTokens + completionTokens
-        return told === 0 ? (maxTokens ?? TOKENS_OF_ONE) : told / answered
-      },
+      tokensOfOne: () => this.#costs.ofOne,
       onOutage: (endpoint) => {
         accounting.outages++
         const others = servers.length > 1 ? ', its requests go elsewhere' : ''
