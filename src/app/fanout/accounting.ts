@@ -52,9 +52,13 @@ export class Accounting {
   }
 
   addUsage(usage: Usage | undefined): void {
-    this.promptTokens += numberOf(usage?.prompt_tokens)
-    this.completionTokens += numberOf(usage?.completion_tokens)
-    const details = usage?.completion_tokens_details as Usage | null | undefined
+    // The answers of /responses, to batch lines, have names of their own.
+    this.promptTokens += numberOf(usage?.prompt_tokens ?? usage?.input_tokens)
+    this.completionTokens += numberOf(usage?.completion_tokens ?? usage?.output_tokens)
+    const details = (usage?.completion_tokens_details ?? usage?.output_tokens_details) as
+      | Usage
+      | null
+      | undefined
     this.reasoningTokens += numberOf(details?.reasoning_tokens ?? usage?.reasoning_tokens)
   }
 

@@ -147,7 +147,7 @@ export class Asker {
     attempt.end(outcome)
     attempt.crowded =
       outcome.kind === 'failure' && outcome.failure.code === 'descriptors' && pool.narrow()
-    pool.release(slot, costs.add(outcome))
+    pool.release(slot, costs.add(request, outcome, attempt.pieces))
     if (outcome.kind !== 'failure') accounting.addLength(attempt.pieces, outcome.timing.total)
     else for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
     return attempt

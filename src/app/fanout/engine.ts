@@ -16,6 +16,10 @@ import { Server } from './server.ts'
 import type { Stop } from './stop.ts'
 import { TokenCosts } from './token-costs.ts'
 
+const ESTIMATED =
+  'replies do not tell what they cost (usage): --tpm counts the pieces of streams and a token for ' +
+  'every four bytes of other text'
+
 /** Milliseconds between two looks for a common cause. */
 const LOOK_EVERY = 10_000
 
@@ -59,7 +63,11 @@ export class Engine {
     const servers = Server.all(context, options, stop.reading)
     const concurrency = openAtMost(options)
     this.#diagnosis = new Diagnosis(concurrency)
-    this.#costs = new TokenCosts(options.maxTokens)
+    this.#costs = new TokenCosts({
+      limited: options.tpm !== undefined,
+      maxTokens: options.maxTokens,
+      onEstimate: () => context.report.warning(ESTIMATED, 'no-usage'),
+    })
     this.pool = this.#makePool(servers, concurrency)
     const budgets = {
       connect: options.connectTimeout,

@@ -1,4 +1,5 @@
 import type { Context } from '../../cli/command.ts'
+import type { Answer } from '../../core/answer.ts'
 import { excerpt } from '../../core/error-body.ts'
 import type { Failure } from '../../core/failure.ts'
 import { Secrets } from '../../core/mask.ts'
@@ -156,12 +157,16 @@ export class Server {
 
 /** What of a reply a server can have put a key into. */
 function textsOf(outcome: Outcome): string[] {
-  if (outcome.kind === 'raw') return [outcome.body]
   if (outcome.kind === 'failure') {
     const { partial } = outcome.failure
     return [partial?.content ?? '', partial?.reasoning_content ?? '']
   }
-  const { content, reasoning, extra } = outcome.answer
+  const { answer } = outcome
+  const said = answer === undefined ? [] : textsOfAnswer(answer)
+  return outcome.kind === 'raw' ? [outcome.body, ...said] : said
+}
+
+function textsOfAnswer({ content, reasoning, extra }: Answer): string[] {
   const others = Object.keys(extra).length > 0 ? JSON.stringify(extra) : ''
   const text = typeof content === 'string' ? content : JSON.stringify(content ?? '')
   return [text, reasoning, others]
