@@ -213,13 +213,14 @@ export class Engine {
   }
 
   async #makeCompleter(): Promise<Completer> {
-    const { endpoint, system, noStream, model, historyReasoning } = this.#options
+    const { endpoint, system, noStream, model, historyReasoning, onLength } = this.#options
     return new Completer(this.#asker, {
       endpoint,
       model: model ?? (await this.#onlyModel()),
       system,
       stream: !noStream,
       historyReasoning,
+      onLength,
       parameters: this.#parts.parameters,
     })
   }
