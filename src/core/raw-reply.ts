@@ -3,7 +3,10 @@ import { errorIn, excerpt, parseObject } from './error-body.ts'
 
 /** What a body says that is otherwise handed on as it came (batch lines). */
 export interface RawReply {
-  /** Undefined where it has no choices, as the answer of /embeddings. */
+  /**
+   * Its first choice, cut where any of them is; undefined where there are none, as in the answer of
+   * /embeddings.
+   */
   answer: Answer | undefined
   usage: Usage | undefined
 }
@@ -18,13 +21,22 @@ export function readRaw(text: string, path: string): RawReply | Flaw {
   const body = parseObject(text)
   if (path.endsWith('/completions')) {
     const answer = answerOf(body, text)
-    return isFlaw(answer) ? answer : { answer, usage: answer.usage }
+    if (isFlaw(answer)) return answer
+    const cut = isAnyCut(body?.choices) ? { finishReason: 'length' } : {}
+    return { answer: { ...answer, ...cut }, usage: answer.usage }
   }
   if (body === undefined)
     return isJson(text) ? { answer: undefined, usage: undefined } : noJson(text)
   const { usage } = body
   const isTold = typeof usage === 'object' && usage !== null
   return errorIn(body) ?? { answer: undefined, usage: isTold ? (usage as Usage) : undefined }
+}
+
+function isAnyCut(choices: unknown): boolean {
+  if (!Array.isArray(choices)) return false
+  return choices.some((choice: { finish_reason?: unknown } | null) => {
+    return choice?.finish_reason === 'length'
+  })
 }
 
 function isJson(text: string): boolean {
