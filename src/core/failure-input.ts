@@ -40,6 +40,14 @@ function hasInput(scanner: JsonScanner, bytes: Buffer): boolean {
   })
 }
 
+/**
+ * Where what the failure record stands for lies in it; undefined where the record that the scanner
+ * has just read is none, or the failed line was no JSON.
+ */
+export function failedRange(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
+  return failureId(scanner, bytes) && findMember(scanner, bytes, INPUT)
+}
+
 /** What the failure record stands for that the scanner has just read; undefined where it is none. */
 export function failureInput(
   scanner: JsonScanner,
