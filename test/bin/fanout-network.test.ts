@@ -159,6 +159,14 @@ const LIMITS: Limited[] = [
   { name: 'tokens', args: ['--tpm', '15'] },
   { name: 'tokens of batch lines', args: ['--tpm', '15'], input: batchLines(16) },
   {
+    name: 'tokens without a total',
+    args: ['--tpm', '15'],
+    reply: (response) => {
+      const usage = '"usage":{"prompt_tokens":1,"completion_tokens":2}'
+      response.end(YES.replace(/}$/, `,${usage}}`))
+    },
+  },
+  {
     name: 'bytes without usage',
     args: ['--tpm', '10', '-c', '2'],
     reply: (response) => void response.end(YES),

@@ -63,8 +63,15 @@ export class TokenCosts {
   }
 }
 
+/** The parts of a usage that make its total, in the words of either API. */
+const PARTS = ['prompt_tokens', 'completion_tokens', 'input_tokens', 'output_tokens'] as const
+
 /** 0 where it is not told. */
 function totalOf(usage: Usage | undefined): number {
-  const total = usage?.total_tokens
-  return typeof total === 'number' ? total : 0
+  const { total_tokens: total } = usage ?? {}
+  if (typeof total === 'number') return total
+  return PARTS.reduce((sum, name) => {
+    const part = usage?.[name]
+    return typeof part === 'number' ? sum + part : sum
+  }, 0)
 }
