@@ -163,7 +163,8 @@ export const command = defineCommand({
       group: 'Pace',
       otherwise: undefined,
       min: 1,
-      describe: 'Tokens, of prompts and answers, in any minute at most',
+      describe:
+        'Tokens, of prompts and answers, in any minute at most; estimated where none are told',
     }),
     connectTimeout: duration({
       group: 'Pace',

@@ -1,9 +1,8 @@
 import type { Context } from '../cli/command.ts'
 import { CompletedIndex } from '../core/completed-index.ts'
-import { contentOfLine } from '../core/content-hash.ts'
 import type { ValueRange } from '../core/field.ts'
 import { KeyRule, keyText, lineKey } from '../core/key.ts'
-import { fingerprintOf, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
+import { fingerprintOf, hashOfContent, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
 import { LineJudge } from '../core/line-judge.ts'
 import { problemText } from '../core/problem-text.ts'
 import { counted } from '../core/quantity.ts'
@@ -222,15 +221,10 @@ class DedupeFilter {
   }
 
   #passes(bytes: Buffer, range: ValueRange, place: Place): boolean {
+    // A key that lies deeper moves the scanner.
+    const content = hashOfContent(this.#judge, bytes, range)
     const fingerprint = fingerprintOf(this.#judge, this.#rule, bytes, range)
-    return this.#verdictOn(
-      fingerprint,
-      0,
-      contentOfLine(bytes, range.start, range.end),
-      bytes,
-      range.start,
-      place,
-    )
+    return this.#verdictOn(fingerprint, 0, content, bytes, range.start, place)
   }
 
   /** @param from where the four words of the fingerprint begin */

@@ -66,7 +66,15 @@ interface Body {
 
 /** Reads a whole, not streamed, JSON body. */
 export function answerFromBody(text: string): Answer | Flaw {
-  const body: Body | undefined = parseObject(text)
+  return answerOf(parseObject(text), text)
+}
+
+/**
+ * The same of a body that is parsed already.
+ *
+ * @param body undefined where the text is no JSON object
+ */
+export function answerOf(body: Body | undefined, text: string): Answer | Flaw {
   if (body === undefined)
     return { code: 'not-json', message: `the answer is no JSON: ${excerpt(text)}` }
   const error = errorIn(body)
@@ -316,6 +324,6 @@ function plainName(body: Body): string | undefined {
 }
 
 /** Whether a finished answer is one. */
-export function isFlaw(answer: Answer | Flaw): answer is Flaw {
+export function isFlaw(answer: object): answer is Flaw {
   return 'code' in answer
 }

@@ -4,31 +4,32 @@ type Json = Record<string, unknown>
  * Puts a delta of a stream onto what came before: strings are appended, arrays joined by their
  * elements' `index`, objects member by member. Applied to all deltas of a value it gives the value
  * that a server sends when nothing is streamed, the indices left out (`withoutIndices`).
+ *
+ * @param old is changed, so that a delta costs the same however much has come
+ * @param delta becomes part of the result
  */
 export function merged(old: unknown, delta: unknown): unknown {
   if (typeof old === 'string' && typeof delta === 'string') return old + delta
   if (Array.isArray(delta)) return mergedArray(Array.isArray(old) ? old : [], delta)
   if (isObject(old) && isObject(delta)) {
-    const all: Json = { ...old }
     for (const [name, value] of Object.entries(delta)) {
-      if (value === null && name in all) continue
-      all[name] = isLabel(name) ? value : merged(all[name], value)
+      if (value === null && name in old) continue
+      old[name] = isLabel(name) ? value : merged(old[name], value)
     }
-    return all
+    return old
   }
   return delta ?? old
 }
 
 /** Content that comes in parts: a text part goes on where the last one is of its kind. */
-export function mergedParts(old: readonly unknown[], delta: readonly unknown[]): unknown[] {
-  const all = [...old]
+export function mergedParts(old: unknown[], delta: readonly unknown[]): unknown[] {
   for (const part of delta) {
-    const last = all.at(-1)
+    const last = old.at(-1)
     const goesOn = isObject(part) && isObject(last) && part.type === 'text' && last.type === 'text'
-    if (goesOn) all[all.length - 1] = merged(last, part)
-    else all.push(part)
+    if (goesOn) old[old.length - 1] = merged(last, part)
+    else old.push(part)
   }
-  return all
+  return old
 }
 
 /** Tool calls without the `index` that only their deltas have. */
@@ -46,15 +47,41 @@ function isLabel(name: string): boolean {
   return name === 'id' || name === 'type' || name === 'index' || name === 'role'
 }
 
-function mergedArray(old: readonly unknown[], delta: readonly unknown[]): unknown[] {
-  const all = [...old]
+function mergedArray(all: unknown[], delta: readonly unknown[]): unknown[] {
   for (const element of delta) {
-    const index = isObject(element) && typeof element.index === 'number' ? element.index : -1
-    const at = all.findIndex((other) => isObject(other) && other.index === index)
-    if (index < 0 || at < 0) all.push(element)
-    else all[at] = merged(all[at], element)
+    const index = indexOf(element)
+    if (index === undefined) {
+      all.push(element)
+      continue
+    }
+    const places = placesIn(all)
+    const at = places.get(index)
+    if (at !== undefined) all[at] = merged(all[at], element)
+    else places.set(index, all.push(element) - 1)
   }
   return all
+}
+
+/** Where the elements with an index are in the arrays that have such. */
+const placesOf = new WeakMap<unknown[], Map<number, number>>()
+
+function placesIn(all: unknown[]): Map<number, number> {
+  let places = placesOf.get(all)
+  if (places !== undefined) return places
+  places = new Map()
+  for (const [at, element] of all.entries()) {
+    const index = indexOf(element)
+    if (index !== undefined && !places.has(index)) places.set(index, at)
+  }
+  placesOf.set(all, places)
+  return places
+}
+
+/** Undefined where an element has none, or one that is none. */
+function indexOf(element: unknown): number | undefined {
+  if (!isObject(element)) return undefined
+  const { index } = element
+  return typeof index === 'number' && index >= 0 ? index : undefined
 }
 
 function isObject(value: unknown): value is Json {

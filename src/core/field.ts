@@ -92,3 +92,8 @@ export function isToken(bytes: Buffer, { start, end }: ValueRange, token: Buffer
   for (let i = 0; i < token.length; i++) if (bytes[start + i] !== token[i]) return false
   return true
 }
+
+/** Whether a value that begins with this byte is a string or a number. */
+export function isScalar(first: number): boolean {
+  return first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39)
+}

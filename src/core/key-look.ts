@@ -1,4 +1,5 @@
-import { contentOfLine } from './content-hash.ts'
+import { contentHash, contentOfLine } from './content-hash.ts'
+import { failedRange } from './failure-input.ts'
 import type { ValueRange } from './field.ts'
 import { fingerprintInto, type KeyRule, lineKey } from './key.ts'
 import type { LineJudge } from './line-judge.ts'
@@ -24,8 +25,9 @@ export class KeyLook extends TableLook {
   protected fill(rows: Int32Array, row: number, bytes: Buffer, start: number): void {
     const { judge } = this
     rows[row] = judge.end + 1
+    // A key that lies deeper moves the scanner.
+    rows[row + 5] = hashOfContent(judge, bytes, { start, end: judge.end })
     writeFingerprint(judge, this.#rule, bytes, start, rows, row + 1)
-    rows[row + 5] = contentOfLine(bytes, start, judge.end)
   }
 }
 
@@ -44,6 +46,17 @@ function writeFingerprint(
   const key = rule.find(judge.scanner, bytes)
   if (key !== undefined) fingerprintInto(bytes, key, out, to)
   else out.set(rule.fingerprintOfText(lineKey(bytes, start, judge.end)), to)
+}
+
+/** The hash of the content of the record which the judge has just read: of a failure record its input. */
+export function hashOfContent(
+  { scanner }: LineJudge,
+  bytes: Buffer,
+  { start, end }: ValueRange,
+): number {
+  const failed = failedRange(scanner, bytes)
+  if (failed === undefined) return contentOfLine(bytes, start, end)
+  return contentHash(bytes, failed.start, failed.end)
 }
 
 /** The fingerprint of the record which the judge has just read: of its key, or else of its line. */

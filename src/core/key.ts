@@ -1,4 +1,14 @@
-import { type Field, findField, findMember, isNamed, parseField, type ValueRange } from './field.ts'
+import { failureId } from './failure-input.ts'
+import {
+  type Field,
+  findField,
+  findMember,
+  isNamed,
+  isScalar,
+  isToken,
+  parseField,
+  type ValueRange,
+} from './field.ts'
 import { murmur128 } from './hash.ts'
 import { type JsonScanner, MEMBER_STRIDE } from './json-scan.ts'
 import { type Bytes, stringText } from './json-string.ts'
@@ -22,8 +32,10 @@ const FIELDS_OF_LENGTH = Array.from({ length: 32 }, (_, length) =>
   ANY_FIELD.filter((field) => KEY_FIELDS[field]!.length === length),
 )
 const ID = Buffer.from('id')
+const CUSTOM_ID = Buffer.from('custom_id')
 const INPUT = Buffer.from('input')
 const REQUEST_HASH = Buffer.from('request_hash')
+const BATCH_ID = Buffer.from('"batch_req_')
 
 /**
  * Which record is which: the one rule for all binaries. Keys compare as text after decoding JSON
@@ -39,34 +51,34 @@ export class KeyRule {
   }
 
   /**
-   * The value that names the record which the scanner has just read, a string or a number.
+   * The value that names the record which the scanner has just read, a string or a number; of a
+   * failure record, which stands for its input, its id.
    *
    * @returns undefined where it has none
    */
   find(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
-    if (this.field !== undefined) return scalarKey(bytes, findField(scanner, bytes, this.field))
-    return findDefault(scanner, bytes)
+    if (this.field === undefined) return findDefault(scanner, bytes)
+    return failureId(scanner, bytes) ?? scalarKey(bytes, findField(scanner, bytes, this.field))
   }
 
   /**
-   * The same in a file of answers. With `--key` a record of fanout-complete has the member under
-   * `input`, or its value as `id`.
+   * The same in a file of answers. With `--key` an answer of fanout-complete, whose own members
+   * (`text`, `model`, `status` and more) are none of the record's, has the field under `input`, or
+   * its value as `id`, of a batch line as `custom_id`.
    */
   findInCompleted(scanner: JsonScanner, bytes: Buffer): ValueRange | undefined {
     if (this.field === undefined) return this.find(scanner, bytes)
-    const hash = findMember(scanner, bytes, REQUEST_HASH)
-    const own = hash && {
-      id: scalarKey(bytes, findMember(scanner, bytes, ID)),
-      input: findMember(scanner, bytes, INPUT),
+    if (findMember(scanner, bytes, REQUEST_HASH) !== undefined) {
+      const id = scalarKey(bytes, findMember(scanner, bytes, ID))
+      const input = findMember(scanner, bytes, INPUT)
+      if (input === undefined || bytes[input.start] !== 0x7b) return id
+      scanner.value(input.start)
+      return scalarKey(bytes, findField(scanner, bytes, this.field)) ?? id
     }
-    const direct = this.find(scanner, bytes)
-    if (direct !== undefined || own === undefined) return direct
-    if (own.input !== undefined && bytes[own.input.start] === 0x7b) {
-      scanner.value(own.input.start)
-      const inside = this.find(scanner, bytes)
-      if (inside !== undefined) return inside
-    }
-    return own.id
+    const batchId = isBatchAnswer(scanner, bytes)
+      ? scalarKey(bytes, findMember(scanner, bytes, CUSTOM_ID))
+      : undefined
+    return batchId ?? this.find(scanner, bytes)
   }
 
   /**
@@ -114,7 +126,17 @@ function findDefault(scanner: JsonScanner, bytes: Buffer): ValueRange | undefine
     }
   }
   if (best === DEFAULT_FIELDS.length) return undefined
+  // Only a custom_id goes before an id.
+  const failed = best === 0 ? failureId(scanner, bytes) : undefined
+  if (failed !== undefined) return failed
   return { start: members[bestAt + 2]!, end: members[bestAt + 3]! }
+}
+
+/** Whether the record that the scanner has just read has the `id` of a batch line's answer. */
+function isBatchAnswer(scanner: JsonScanner, bytes: Buffer): boolean {
+  const id = findMember(scanner, bytes, ID)
+  if (id === undefined || id.end - id.start <= BATCH_ID.length) return false
+  return isToken(bytes, { start: id.start, end: id.start + BATCH_ID.length }, BATCH_ID)
 }
 
 /** Writes the four words of a key's fingerprint to `out` from `to` on. */
@@ -150,9 +172,4 @@ export function lineKey(bytes: Buffer, start: number, end: number): string {
 export function scalarKey(bytes: Buffer, range: ValueRange | undefined): ValueRange | undefined {
   if (range === undefined) return undefined
   return isScalar(bytes[range.start]!) ? range : undefined
-}
-
-/** Whether a value that begins with this byte is a string or a number. */
-function isScalar(first: number): boolean {
-  return first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39)
 }

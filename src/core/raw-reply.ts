@@ -1,23 +1,53 @@
-import { answerFromBody, type Flaw, isFlaw } from './answer.ts'
-import { errorMessage, excerpt } from './error-body.ts'
+import { type Answer, answerOf, type Flaw, isFlaw, type Usage } from './answer.ts'
+import { errorIn, excerpt, parseObject } from './error-body.ts'
+
+/** What a body says that is otherwise handed on as it came (batch lines). */
+export interface RawReply {
+  /**
+   * Its first choice, cut where any of them is; undefined where there are none, as in the answer of
+   * /embeddings.
+   */
+  answer: Answer | undefined
+  usage: Usage | undefined
+}
 
 /**
- * What is wrong with a body that is otherwise handed on as it came (batch lines).
+ * Reads such a body.
  *
  * @param path of the request
- * @returns undefined for a body that may be handed on
+ * @returns a Flaw where it may not be handed on
  */
-export function rawFlaw(body: string, path: string): Flaw | undefined {
+export function readRaw(text: string, path: string): RawReply | Flaw {
+  const body = parseObject(text)
   if (path.endsWith('/completions')) {
-    const answer = answerFromBody(body)
-    return isFlaw(answer) ? answer : undefined
+    const answer = answerOf(body, text)
+    if (isFlaw(answer)) return answer
+    const cut = isAnyCut(body?.choices) ? { finishReason: 'length' } : {}
+    return { answer: { ...answer, ...cut }, usage: answer.usage }
   }
-  const said = errorMessage(body)
-  if (said !== undefined) return { code: 'in-band-error', message: said }
+  if (body === undefined)
+    return isJson(text) ? { answer: undefined, usage: undefined } : noJson(text)
+  const { usage } = body
+  const isTold = typeof usage === 'object' && usage !== null
+  return errorIn(body) ?? { answer: undefined, usage: isTold ? (usage as Usage) : undefined }
+}
+
+function isAnyCut(choices: unknown): boolean {
+  if (!Array.isArray(choices)) return false
+  return choices.some((choice: { finish_reason?: unknown } | null) => {
+    return choice?.finish_reason === 'length'
+  })
+}
+
+function isJson(text: string): boolean {
   try {
-    JSON.parse(body)
-    return undefined
+    JSON.parse(text)
+    return true
   } catch {
-    return { code: 'not-json', message: `the answer is no JSON: ${excerpt(body)}` }
+    return false
   }
+}
+
+function noJson(text: string): Flaw {
+  return { code: 'not-json', message: `the answer is no JSON: ${excerpt(text)}` }
 }

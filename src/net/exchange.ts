@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type Answer, AnswerCollector, answerFromBody, type Flaw, isFlaw } from '../core/answer.ts'
 import { FAILURES, type Failure, networkFailure } from '../core/failure.ts'
-import { rawFlaw } from '../core/raw-reply.ts'
+import { readRaw } from '../core/raw-reply.ts'
 import type { ApiRequest } from '../core/request.ts'
 import { statusFailure } from '../core/status-failure.ts'
 import { beginsStream, unaskedStream } from '../core/unasked-stream.ts'
@@ -241,11 +241,12 @@ class Exchange implements Dispatcher.DispatchHandler, Watched {
 
   /** The reply as the server sent it, once it is known to be one. */
   #settleRaw(body: string): void {
-    const flaw = rawFlaw(body, this.#request.path)
-    if (flaw !== undefined) return this.#fail({ ...flaw, retryable: true })
+    const said = readRaw(body, this.#request.path)
+    if (isFlaw(said)) return this.#fail({ ...said, retryable: true })
     const id = this.#headers['x-request-id']
     const requestId = Array.isArray(id) ? id[0] : id
-    this.#settle({ kind: 'raw', status: this.#status, requestId, body, timing: this.#timing() })
+    const status = this.#status
+    this.#settle({ kind: 'raw', status, requestId, body, ...said, timing: this.#timing() })
   }
 
   #settleAnswer(answer: Answer | Flaw): void {

@@ -62,6 +62,21 @@ async function passes(completed: string, lines: string[], expected: string[], ar
 }
 
 describe('keys', () => {
+  test('a record and its failure record are one, however the key is named', async () => {
+    const input = '{"id":"a","k":"a","prompt":"p"}'
+    const failed = `{"id":"a","status":"error","error":{"code":"x"},"partial":{},"input":${input}}`
+    for (const args of [[], ['--key', 'k']]) {
+      for (const lines of [
+        [input, failed],
+        [failed, input],
+      ] as const) {
+        const { code, stats } = await passes('', [...lines], [lines[0]!], args)
+        assert.deepEqual([code, stats.repeated], [0, 1])
+      }
+      await passes('{"id":"a","request_hash":"h","input":{}}\n', [failed, input], [], args)
+    }
+  })
+
   test('the first named member that is a string or a number, in order', async () => {
     const fields = [
       'custom_id',

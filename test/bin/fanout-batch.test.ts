@@ -3,8 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startSimulator } from '../../src/simulator/server.ts'
+import { fanout } from '../support/fanout.ts'
 import { newFolder, run } from '../support/run.ts'
-import { json, serve } from '../support/servers.ts'
+import { chat, json, serve } from '../support/servers.ts'
 
 interface BatchAnswer {
   id: string
@@ -174,4 +175,37 @@ test('error lines of both vendors are asked again, and what was answered is not'
   assert.deepEqual(inputs.sort(), ids.slice(1).sort())
   const finished = await run('dedupe-completed', dedupe, { cwd })
   assert.deepEqual([finished.code, finished.stdout.length], [0, 0])
+})
+
+test('answers that are cut are counted and fail with --on-length fail, and tokens are counted', async (t) => {
+  const server = await serve(t, (request, response) => {
+    const { content } = (JSON.parse(request.body) as { messages: { content: string }[] })
+      .messages[0]!
+    if (content === 'vector') return json(response, { data: [], usage: { prompt_tokens: 2 } })
+    const cut = { index: 1, message: { content: 'half' }, finish_reason: 'length' }
+    const { choices, ...others } = chat('whole') as { choices: object[] }
+    json(response, { ...others, choices: content === 'cut' ? [...choices, cut] : choices })
+  })
+  const body = (content: string): object => ({ messages: [{ role: 'user', content }] })
+  const input = [
+    batchLine('whole', '/v1/chat/completions', body('whole')),
+    batchLine('cut', '/v1/chat/completions', body('cut')),
+    batchLine('e', '/v1/embeddings', body('vector')),
+  ]
+  const text = `${input.join('\n')}\n`
+  const kept = await fanout(server.url, [], { input: text })
+  assert.equal(kept.lines.length, 3)
+  assert.deepEqual(kept.stats.finish, { length: 1, content_filter: 0, empty: 0 })
+  const { prompt, completion } = kept.stats.tokens
+  assert.deepEqual([prompt, completion], [9 + 9 + 2, 5 + 5])
+  const failed = await fanout(server.url, ['--on-length', 'fail'], { input: text })
+  assert.equal(failed.code, 1)
+  assert.equal(failed.lines.length, 2)
+  assert.deepEqual(failed.stats.finish, kept.stats.finish)
+  assert.deepEqual(failed.stats.tokens, kept.stats.tokens)
+  assert.deepEqual(
+    failed.failures.map(({ id, error }) => [id, error.code, error.attempts]),
+    [['cut', 'cut-by-length', 1]],
+  )
+  assert.deepEqual(failed.failures[0]!.input, JSON.parse(input[1]!))
 })

@@ -18,13 +18,26 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Answered, fanout, linesOf, parsed, prompts, type Stats } from '../support/fanout.ts'
 import { executable, newFolder, run } from '../support/run.ts'
-import { answerWell, answerWith, deadUrl, json, lastMessage, serve } from '../support/servers.ts'
+import {
+  answerWell,
+  answerWith,
+  chat,
+  deadUrl,
+  json,
+  lastMessage,
+  serve,
+} from '../support/servers.ts'
 import { settleable } from '../support/settleable.ts'
 
 const MODEL = ['--model', 'm', '--clock-speed', '50']
 
 function idsOf(file: string): (string | number)[] {
   return parsed<Answered>(linesOf(file)).map(({ id }) => id)
+}
+
+/** A whole text completion. */
+function plainText(text: string): object {
+  return { model: 'm', choices: [{ index: 0, text, finish_reason: 'stop' }] }
 }
 
 describe('-o FILE', { concurrency: true }, () => {
@@ -146,6 +159,34 @@ describe('-o FILE', { concurrency: true }, () => {
     const again = await run('fanout-complete', [...args, '--key', 'meta.k'], { input: keyed })
     assert.equal(again.code, 0, again.stderr)
     assert.equal(server.requests.length, 2)
+  })
+
+  test('--resume --key with a member that answers have too asks nothing again', async (t) => {
+    const server = await serve(t, ({ path }, response) =>
+      json(response, path.endsWith('/chat/completions') ? chat('4') : plainText('of the server')),
+    )
+    const plain = ['--endpoint', 'completions', '--prompt-field', 'text', '--no-stream']
+    const batch = (k: string): string =>
+      `{"custom_id":"same","id":"${k}","method":"POST","url":"/v1/chat/completions","body":{"messages":[]}}\n`
+    const answered = (k: string): string =>
+      `{"id":1,"status":"${k}","model":"${k}","text":"t","request_hash":"0123456789abcdef","input":{"text":"i"}}\n`
+    for (const [key, args, input] of [
+      ['text', plain, '{"text":"one"}\n{"text":"two"}\n'],
+      ['model', plain, '{"text":"x","model":"a"}\n{"text":"x","model":"b"}\n'],
+      ['status', plain, answered('a') + answered('b')],
+      ['input.text', plain, answered('a')],
+      ['id', [], batch('a') + batch('b')],
+    ] as const) {
+      const out = join(newFolder(), 'out.jsonl')
+      const all = ['--url', server.url, ...MODEL, '-o', out, '--resume', ...args, '--key', key]
+      const first = await run('fanout-complete', all, { input })
+      assert.equal(first.code, 0, first.stderr)
+      const count = input.split('\n').length - 1
+      const again = await run('fanout-complete', all, { input })
+      assert.match(again.stderr, new RegExp(`0 answered, 0 failed, ${count} completed before`), key)
+      const left = await run('dedupe-completed', ['--completed', out, '--key', key], { input })
+      assert.equal(left.stdout.toString(), '', left.stderr)
+    }
   })
 
   test('is refused where it is an input, whatever its name', async (t) => {

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, request as httpRequest, type RequestListener, type Server } from 'node:http'
+import {
+  createServer,
+  request as httpRequest,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
@@ -116,26 +122,91 @@ test('HTTP_PROXY and NO_PROXY are honoured', async () => {
   }
 })
 
-/** Five a minute by their number; an answer costs three tokens, so that 15 are five as well. */
-const LIMITS = ['--rpm 5', '--tpm 15']
+interface Limited {
+  name: string
+  args: string[]
+  input?: string
+  reply?: (response: ServerResponse) => void
+  said?: RegExp
+}
 
-for (const limit of LIMITS) {
-  test(`${limit} holds over any minute, and what is over it waits`, async () => {
+const NO_USAGE =
+  /warning: replies do not tell what they cost \(usage\): --tpm counts .* \[no-usage\]/
+const YES = '{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}]}'
+
+/** A batch line for each record. */
+function batchLines(count: number): string {
+  const body = '{"model":"m","messages":[{"role":"user","content":"q"}]}'
+  const line = (id: number): string =>
+    `{"custom_id":"${id}","method":"POST","url":"/v1/chat/completions","body":${body}}\n`
+  return Array.from({ length: count }, (_, id) => line(id)).join('')
+}
+
+function streamOf(response: ServerResponse, pieces: number): void {
+  response.setHeader('content-type', 'text/event-stream')
+  for (let piece = 0; piece < pieces; piece++) {
+    response.write('data: {"choices":[{"delta":{"content":"long word"}}]}\n\n')
+  }
+  response.end('data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+}
+
+/**
+ * Five a minute by their number; an answer costs three tokens, so that 15 are five as well. Where none
+ * are told, a prompt is one token, and so is `yes`.
+ */
+const LIMITS: Limited[] = [
+  { name: 'requests', args: ['--rpm', '5'] },
+  { name: 'tokens', args: ['--tpm', '15'] },
+  { name: 'tokens of batch lines', args: ['--tpm', '15'], input: batchLines(16) },
+  {
+    name: 'tokens without a total',
+    args: ['--tpm', '15'],
+    reply: (response) => {
+      const usage = '"usage":{"prompt_tokens":1,"completion_tokens":2}'
+      response.end(YES.replace(/}$/, `,${usage}}`))
+    },
+  },
+  {
+    name: 'bytes without usage',
+    args: ['--tpm', '10', '-c', '2'],
+    reply: (response) => void response.end(YES),
+    said: NO_USAGE,
+  },
+  {
+    name: 'bytes of batch lines without usage',
+    args: ['--tpm', '10', '-c', '2'],
+    input: batchLines(16),
+    reply: (response) => void response.end(YES),
+    said: NO_USAGE,
+  },
+  {
+    name: 'pieces of streams without usage',
+    args: ['--tpm', '25', '-c', '2'],
+    reply: (response) => streamOf(response, 4),
+    said: NO_USAGE,
+  },
+]
+
+for (const { name, args: limit, input = records(16), reply, said } of LIMITS) {
+  test(`${limit[0]} holds over any minute by ${name}, and what is over it waits`, async () => {
     const arrivals: number[] = []
     const server = createServer((request, response) => {
       if (request.method === 'POST') arrivals.push(performance.now())
-      answer(request, response)
+      if (reply === undefined || request.method === 'GET') answer(request, response)
+      else request.resume().on('end', () => reply(response))
     })
     const url = `http://127.0.0.1:${await listening(server)}/v1`
     const speed = 300
     try {
-      const args = ['--url', url, ...limit.split(' '), '--clock-speed', String(speed)]
-      const result = await run('fanout-complete', args, { input: records(16) })
+      const args = ['--url', url, ...limit, '--clock-speed', String(speed)]
+      const result = await run('fanout-complete', args, { input })
       assert.equal(result.code, 0, result.stderr)
       assert.equal(arrivals.length, 16)
       // Sixteen at five a minute need more than three minutes of server time; arriving may take some.
       const span = arrivals.at(-1)! - arrivals[0]!
       assert.ok(span >= (2.7 * 60_000) / speed, `all were sent within ${span} ms`)
+      assert.equal(result.stderr.match(/no-usage/g)?.length, said && 1)
+      if (said !== undefined) assert.match(result.stderr, said)
     } finally {
       server.closeAllConnections()
       server.close()

@@ -793,4 +793,51 @@ describe('what servers send', { concurrency: true }, () => {
     assert.equal(run.failures[0]!.partial.content, 'half')
     assert.deepEqual(run.failures[0]!.input, { id: 1, prompt: 'p' })
   })
+
+  test('turns: one that is cut counts, and with --on-length fail is the end of the record', async (t) => {
+    let tries = 0
+    const server = await serve(t, (request, response) => {
+      const text = lastMessage(request)
+      if (text.startsWith('busy') && tries++ % 2 === 0) return json(response, {}, 500)
+      json(
+        response,
+        chat(`re ${text}`, {}, { finish_reason: text.endsWith('cut') ? 'length' : 'stop' }),
+      )
+    })
+    const input =
+      '{"id":1,"turns":["cut","b"]}\n{"id":2,"turns":["a","busy cut","c"]}\n{"id":3,"turns":["a"]}\n'
+    const asked = (args: string[]) => fanout(server.url, [...MODEL, '-c', '1', ...args], { input })
+    const kept = await asked([])
+    assert.equal(kept.code, 0, kept.stderr)
+    assert.equal(kept.stats.finish.length, 2)
+    assert.equal(server.requests.length, 7)
+    const run = await asked(['--on-length', 'fail'])
+    assert.equal(run.code, 1)
+    assert.deepEqual(
+      run.records.map(({ id }) => id),
+      [3],
+    )
+    assert.equal(run.stats.finish.length, 2)
+    assert.equal(server.requests.length, 7 + 5)
+    // What was generated was paid.
+    assert.equal(run.stats.tokens.completion, 4 * 5)
+    const [first, second] = run.failures.toSorted((a, b) => Number(a.id) - Number(b.id))
+    assert.deepEqual([first!.error.code, first!.error.attempts], ['cut-by-length', 1])
+    assert.deepEqual(first!.partial, { reasoning_content: '', content: 're cut' })
+    assert.deepEqual([second!.error.code, second!.error.attempts], ['cut-by-length', 3])
+    assert.equal(second!.partial.content, 're busy cut')
+    assert.deepEqual(second!.partial.conversations, [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 're a' },
+    ])
+  })
+
+  test('--on-length fail where all fail so goes on under --tpm', async (t) => {
+    const reply = events(delta({ content: 'half' }, 'length'), USAGE_CHUNK, DONE)
+    const server = await serve(t, (_, response) => void beginStream(response).end(reply))
+    const args = ['--on-length', 'fail', '--tpm', '1000000', '-c', '2']
+    const run = await fanout(server.url, args, { input: prompts(12) })
+    assert.equal(run.failures.length, 12, run.stderr)
+    assert.equal(run.stats.left, 0)
+  })
 })

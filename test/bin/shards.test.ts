@@ -125,6 +125,44 @@ describe('--shard', () => {
     assert.equal(ids.length, asked.length)
   })
 
+  test('--key: a failure record is of the shard of its id, and completed by its answer', async (t) => {
+    const server = await simulator(t)
+    const cwd = newFolder()
+    const ids = Array.from({ length: 12 }, (_, at) => `k${at}`)
+    const failed = ids.map((id) => {
+      const input = `{"k":"${id}","prompt":"p"}`
+      return `{"id":"${id}","status":"error","error":{"code":"x"},"input":${input}}\n`
+    })
+    writeFileSync(join(cwd, 'failed.jsonl'), failed.join(''))
+    writeFileSync(join(cwd, 'none.jsonl'), '')
+    const key = ['--key', 'k']
+    const left = ['--completed', 'none.jsonl', ...key, 'failed.jsonl']
+    const passed = await eachShard('dedupe-completed', left, cwd)
+    const url = ['--url', `${server.url}/v1`, '-o', 'raw.{shard}.jsonl']
+    await eachShard('fanout-complete', [...url, ...key, 'failed.jsonl'], cwd)
+    const answered: string[] = []
+    for (const [index, { stdout }] of passed.entries()) {
+      const lines = stdout.toString().split('\n').slice(0, -1)
+      const own = ids.filter((id) => shardOfText(id, SHARDS) === index)
+      assert.deepEqual(
+        parsed<Answered>(lines).map(({ id }) => id),
+        own,
+      )
+      const answers = linesOf(join(cwd, `raw.${index}.jsonl`))
+      assert.deepEqual(
+        parsed<Answered>(answers)
+          .map(({ id }) => id)
+          .sort(),
+        own.sort(),
+      )
+      answered.push(...answers)
+    }
+    writeFileSync(join(cwd, 'raw.jsonl'), answered.map((line) => `${line}\n`).join(''))
+    const done = ['--completed', 'raw.jsonl', ...key]
+    const again = await run('dedupe-completed', [...done, 'failed.jsonl'], { cwd })
+    assert.equal(again.stdout.toString(), '', again.stderr)
+  })
+
   test('a shard with nothing to do says so, asks no server and exits 0', async () => {
     const cwd = newFolder()
     writeFileSync(join(cwd, 'in.jsonl'), '{"id":1,"prompt":"a"}\n')

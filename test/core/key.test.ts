@@ -68,6 +68,44 @@ test('with a field of its own only that one counts', () => {
   assert.equal(keyOf(own.replace('"x":1', '"k":7'), 'm.k', true), '7')
 })
 
+test("in an answer of fanout-complete the members of its own are none of the record's", () => {
+  const own =
+    '{"id":"a","status":"success","text":"4","model":"m","request_hash":"0123456789abcdef","input":{}}'
+  for (const field of ['text', 'model', 'status', 'request_hash', 'id']) {
+    assert.equal(keyOf(own, field, true), 'a')
+    const inside = own.replace('"input":{}', `"input":{"${field}":"i"}`)
+    assert.equal(keyOf(inside, field, true), 'i')
+  }
+  // An answer that was asked about: what it holds under `input` is one step deeper.
+  const nested = own.replace('"input":{}', '"input":{"request_hash":"f","input":{"k":2}}')
+  assert.equal(keyOf(nested, 'input.k', true), '2')
+  assert.equal(keyOf(nested, 'k', true), 'a')
+  assert.equal(keyOf('{"id":"a","status":"done","text":"x"}', 'status', true), 'done')
+  const batch = '{"id":"batch_req_1","custom_id":"c","response":{"status_code":200},"error":null}'
+  assert.equal(keyOf(batch, 'id', true), 'c')
+  assert.equal(keyOf(batch, 'metadata.k', true), 'c')
+  assert.equal(keyOf('{"id":"q","custom_id":"c","response":{}}', 'id', true), 'q')
+})
+
+test('a failure record has the key of what it stands for, its id', () => {
+  const failed =
+    '{"id":"a","status":"error","error":{"code":"x"},"input":{"k":1},"k":9,"custom_id":"c"}'
+  for (const field of [undefined, 'k', 'status', 'error.code', 'input.k']) {
+    assert.equal(keyOf(failed, field), 'a')
+    assert.equal(keyOf(failed, field, true), 'a')
+    assert.equal(keyOf(failed.replace('"input":{"k":1}', '"input_text":"no"'), field), 'a')
+  }
+  for (const other of [
+    failed.replace('"error",', '"failed",'),
+    failed.replace('{"code":"x"}', 'null'),
+    failed.replace('"id":"a"', '"id":null'),
+    failed.replace('"input":', '"output":'),
+  ]) {
+    assert.equal(keyOf(other, 'k'), '9')
+    assert.equal(keyOf(other), 'c')
+  }
+})
+
 test('the key of a line without one', () => {
   const hash = (text: string): string =>
     `sha256:${createHash('sha256').update(text).digest('hex').slice(0, 16)}`

@@ -65,6 +65,7 @@ export interface Stats {
   failed_by_code: Record<string, number>
   retries_by_code: Record<string, number>
   outages: number
+  finish: { length: number; content_filter: number; empty: number }
   tokens: { prompt: number; completion: number; reasoning: number }
 }
 

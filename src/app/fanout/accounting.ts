@@ -1,6 +1,7 @@
 import type { Usage } from '../../core/answer.ts'
 import { AnswerLengths } from '../../core/eta.ts'
 import { Histogram } from '../../core/histogram.ts'
+import type { AnswerCounts } from './answer-counts.ts'
 
 /** The counts of a run; `--stats` writes them, progress shows them. */
 export class Accounting {
@@ -19,7 +20,7 @@ export class Accounting {
   unwritten = 0
   /** Of the shards of other tasks (--shard). */
   otherShards = 0
-  /** Answers with finish_reason length, and with content_filter. */
+  /** Records with an answer of finish_reason length, and with one of content_filter. */
   cutByLength = 0
   filtered = 0
   empty = 0
@@ -51,10 +52,22 @@ export class Accounting {
     if (pieces > 0) this.lengths.add(pieces)
   }
 
-  addUsage(usage: Usage | undefined): void {
-    this.promptTokens += numberOf(usage?.prompt_tokens)
-    this.completionTokens += numberOf(usage?.completion_tokens)
-    const details = usage?.completion_tokens_details as Usage | null | undefined
+  /** Counts the answer to a record. */
+  addAnswer({ usage, cut, filtered, empty }: AnswerCounts): void {
+    this.#addUsage(usage)
+    if (cut) this.cutByLength++
+    if (filtered) this.filtered++
+    if (empty) this.empty++
+  }
+
+  #addUsage(usage: Usage | undefined): void {
+    // The answers of /responses, to batch lines, have names of their own.
+    this.promptTokens += numberOf(usage?.prompt_tokens ?? usage?.input_tokens)
+    this.completionTokens += numberOf(usage?.completion_tokens ?? usage?.output_tokens)
+    const details = (usage?.completion_tokens_details ?? usage?.output_tokens_details) as
+      | Usage
+      | null
+      | undefined
     this.reasoningTokens += numberOf(details?.reasoning_tokens ?? usage?.reasoning_tokens)
   }
 

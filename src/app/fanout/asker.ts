@@ -1,4 +1,3 @@
-import type { Answer } from '../../core/answer.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Diagnosis, Finding } from '../../core/diagnosis.ts'
 import type { Failure } from '../../core/failure.ts'
@@ -13,6 +12,7 @@ import type { Outcome } from '../../net/outcome.ts'
 import { type Accounting, increment } from './accounting.ts'
 import { Attempt } from './attempt.ts'
 import type { EndpointPool, PooledEndpoint } from './endpoint-pool.ts'
+import type { TokenCosts } from './token-costs.ts'
 
 /** What became of a request after all its attempts. */
 export type Asked =
@@ -32,6 +32,7 @@ export interface AskerOptions {
   /** Bytes of an answer at most, after decompression. */
   maxAnswer: number
   accounting: Accounting
+  costs: TokenCosts
   diagnosis: Diagnosis
   onFinding: (finding: Finding) => void
   /** Ends the run: the server refuses it, or cannot be reached. */
@@ -133,7 +134,7 @@ export class Asker {
     raw: boolean,
     fresh: boolean,
   ): Promise<Attempt | undefined> {
-    const { pool, clock, diagnosis, onFinding, accounting } = this.#options
+    const { pool, clock, diagnosis, onFinding, accounting, costs } = this.#options
     const slot = await pool.acquire(first)
     if (slot === undefined) return undefined
     diagnosis.request()
@@ -145,7 +146,7 @@ export class Asker {
     attempt.end(outcome)
     attempt.crowded =
       outcome.kind === 'failure' && outcome.failure.code === 'descriptors' && pool.narrow()
-    pool.release(slot, tokensOf(outcome))
+    pool.release(slot, costs.add(request, outcome, attempt.pieces))
     if (outcome.kind !== 'failure') accounting.addLength(attempt.pieces, outcome.timing.total)
     else for (const finding of diagnosis.failure(outcome.failure)) onFinding(finding)
     return attempt
@@ -207,15 +208,4 @@ export class Asker {
       this.#wakeAll.add(done)
     })
   }
-}
-
-/** What a reply cost, for the limit of tokens a minute. */
-function tokensOf(outcome: Outcome): number {
-  if (outcome.kind === 'answer') return totalTokens(outcome.answer)
-  return outcome.kind === 'failure' ? (outcome.failure.pieces ?? 0) : 0
-}
-
-function totalTokens({ usage }: Answer): number {
-  const total = usage?.total_tokens
-  return typeof total === 'number' ? total : 0
 }

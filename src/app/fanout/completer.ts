@@ -21,20 +21,29 @@ import {
   userMessage,
 } from '../../core/request.ts'
 import type { Timing } from '../../net/outcome.ts'
+import { type AnswerCounts, countsOf, countsOfCut, cutFailure, isCut } from './answer-counts.ts'
 import type { Asked, Asker } from './asker.ts'
 
 /** What became of a record. */
 export type Completion =
-  | { kind: 'answered'; line: string; answer: Answer | undefined }
-  | ({ kind: 'failed' } & Omit<FailedRecord, 'idToken' | 'elapsedMs' | 'input'>)
+  | { kind: 'answered'; line: string; counts: AnswerCounts }
+  | ({ kind: 'failed'; counts?: AnswerCounts } & Omit<
+      FailedRecord,
+      'idToken' | 'elapsedMs' | 'input'
+    >)
   | { kind: 'left' }
+
+export interface CompleterSettings extends RequestSettings {
+  /** What becomes of an answer that the token limit cut. */
+  onLength: 'keep' | 'fail'
+}
 
 /** Answers one record: one request, or one a turn, and the line that comes of it. */
 export class Completer {
   #asker: Asker
-  #settings: RequestSettings
+  #settings: CompleterSettings
 
-  constructor(asker: Asker, settings: RequestSettings) {
+  constructor(asker: Asker, settings: CompleterSettings) {
     this.#asker = asker
     this.#settings = settings
   }
@@ -56,8 +65,10 @@ export class Completer {
     if (asked.kind !== 'replied') return notReplied(asked)
     const { outcome } = asked
     if (outcome.kind !== 'raw') throw new Error('a batch line was not answered raw')
-    const line = batchLine(record, outcome.status, outcome.requestId, outcome.body)
-    return { kind: 'answered', line, answer: undefined }
+    const { answer, usage, status, requestId, body } = outcome
+    const line = batchLine(record, status, requestId, body)
+    if (answer !== undefined) return this.#answered(line, answer, asked.attempts)
+    return { kind: 'answered', line, counts: { usage, cut: false, filtered: false, empty: false } }
   }
 
   async #completion(record: InputRecord): Promise<Completion> {
@@ -69,7 +80,18 @@ export class Completer {
     const answer = answerOf(asked)
     const { timing } = asked.outcome
     const provenance = this.#provenance(record, asked.attempts, asked.startedAt, timing)
-    return { kind: 'answered', line: completionLine(record, answer, provenance), answer }
+    return this.#answered(completionLine(record, answer, provenance), answer, asked.attempts)
+  }
+
+  /** What becomes of a record with one answer. */
+  #answered(line: string, answer: Answer, attempts: number): Completion {
+    if (!this.#fails(answer)) return { kind: 'answered', line, counts: countsOf(answer) }
+    const counts = countsOfCut(answer.usage)
+    return { kind: 'failed', failure: cutFailure(answer), attempts, finishedTurns: [], counts }
+  }
+
+  #fails(answer: Answer): boolean {
+    return this.#settings.onLength === 'fail' && isCut(answer)
   }
 
   /** Asks turn after turn; every answer joins the context of the next one. */
@@ -84,6 +106,7 @@ export class Completer {
     let attempts = 0
     let startedAt: number | undefined
     let usage: Answer['usage']
+    let cut = false
     let timing: Timing = { firstToken: undefined, total: 0 }
     const told: TurnProvenance[] = []
     for (const [turn, text] of turns.entries()) {
@@ -96,25 +119,25 @@ export class Completer {
       if (asked.kind === 'left') return asked
       const earlierAttempts = attempts
       attempts += asked.attempts
-      if (asked.kind === 'failed') {
-        const finishedTurns = messages.slice(0, turn === 0 ? 0 : -1)
-        return { ...asked, attempts, earlierAttempts, finishedTurns }
-      }
+      const finishedTurns = messages.slice(0, turn === 0 ? 0 : -1)
+      if (asked.kind === 'failed') return { ...asked, attempts, earlierAttempts, finishedTurns }
       const answer = answerOf(asked)
       startedAt ??= asked.startedAt
       timing = addTiming(timing, asked.outcome.timing)
       usage = addUsage(usage, answer.usage)
+      if (this.#fails(answer)) {
+        const failed = { failure: cutFailure(answer), counts: countsOfCut(usage) }
+        return { kind: 'failed', ...failed, attempts, earlierAttempts, finishedTurns }
+      }
+      cut ||= isCut(answer)
       messages.push(assistantMessage(answer))
       context.push(this.#inHistory(answer))
       told.push(this.#turn(asked))
       if (turn < turns.length - 1) continue
       const total = usage === undefined ? answer : { ...answer, usage }
       const provenance = this.#provenance(record, attempts, startedAt, timing, told)
-      return {
-        kind: 'answered',
-        line: chatLine(record, messages, total, provenance),
-        answer: total,
-      }
+      const line = chatLine(record, messages, total, provenance)
+      return { kind: 'answered', line, counts: { ...countsOf(total), cut } }
     }
     throw new Error('a record without turns')
   }

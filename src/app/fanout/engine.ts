@@ -14,9 +14,11 @@ import { type FanoutOptions, openAtMost } from './options.ts'
 import { Pacer } from './pacer.ts'
 import { Server } from './server.ts'
 import type { Stop } from './stop.ts'
+import { TokenCosts } from './token-costs.ts'
 
-/** Tokens that a request is thought to cost before any has told. */
-const TOKENS_OF_ONE = 1000
+const ESTIMATED =
+  'replies do not tell what they cost (usage): --tpm counts the pieces of streams and a token for ' +
+  'every four bytes of other text'
 
 /** Milliseconds between two looks for a common cause. */
 const LOOK_EVERY = 10_000
@@ -47,6 +49,7 @@ export class Engine {
   #asker: Asker
   #completer: Promise<Completer> | undefined
   #diagnosis: Diagnosis
+  #costs: TokenCosts
   #pacers: Pacer[] = []
   #stopLooking: () => void
   #loop = performance.eventLoopUtilization()
@@ -60,6 +63,11 @@ export class Engine {
     const servers = Server.all(context, options, stop.reading)
     const concurrency = openAtMost(options)
     this.#diagnosis = new Diagnosis(concurrency)
+    this.#costs = new TokenCosts({
+      limited: options.tpm !== undefined,
+      maxTokens: options.maxTokens,
+      onEstimate: () => context.report.warning(ESTIMATED, 'no-usage'),
+    })
     this.pool = this.#makePool(servers, concurrency)
     const budgets = {
       connect: options.connectTimeout,
@@ -77,6 +85,7 @@ export class Engine {
       deadlines: this.#deadlines,
       maxAnswer: options.maxAnswer,
       accounting,
+      costs: this.#costs,
       diagnosis: this.#diagnosis,
       onFinding: (finding) => this.#tell(finding),
       onFatal: (error) => (this.pool.seen ? stop.endSoon(error) : stop.end(error)),
@@ -204,13 +213,14 @@ export class Engine {
   }
 
   async #makeCompleter(): Promise<Completer> {
-    const { endpoint, system, noStream, model, historyReasoning } = this.#options
+    const { endpoint, system, noStream, model, historyReasoning, onLength } = this.#options
     return new Completer(this.#asker, {
       endpoint,
       model: model ?? (await this.#onlyModel()),
       system,
       stream: !noStream,
       historyReasoning,
+      onLength,
       parameters: this.#parts.parameters,
     })
   }
@@ -244,7 +254,7 @@ export class Engine {
 
   #makePool(servers: Server[], concurrency: number): EndpointPool {
     const { clock, accounting, stop } = this.#parts
-    const { rpm, tpm, maxOutage, maxTokens } = this.#options
+    const { rpm, tpm, maxOutage } = this.#options
     const { report } = this.#context
     const place = ({ server }: PooledEndpoint): { file: string } => ({ file: server.endpoint.url })
     return new EndpointPool({
@@ -254,11 +264,7 @@ export class Engine {
       rpm: rpm ?? Number.POSITIVE_INFINITY,
       tpm: tpm ?? Number.POSITIVE_INFINITY,
       maxOutage,
-      tokensOfOne: () => {
-        const { answered, promptTokens, completionTokens } = accounting
-        const told = promptTokens + completionTokens
-        return told === 0 ? (maxTokens ?? TOKENS_OF_ONE) : told / answered
-      },
+      tokensOfOne: () => this.#costs.ofOne,
       onOutage: (endpoint) => {
         accounting.outages++
         const others = servers.length > 1 ? ', its requests go elsewhere' : ''

@@ -1,6 +1,5 @@
 import type { Context } from '../../cli/command.ts'
 import { printable } from '../../cli/reporter.ts'
-import type { Answer } from '../../core/answer.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Failure } from '../../core/failure.ts'
 import { type FailedRecord, failureLine } from '../../core/output-record.ts'
@@ -156,15 +155,12 @@ export class RecordHandler {
       }
       completion = doesNotFit(entry, error)
     }
-    if (completion.kind === 'answered') {
-      const cut = this.#countAnswer(completion)
-      if (cut === undefined) return completion.line
-      completion = { kind: 'failed', failure: cut, attempts: 1, finishedTurns: [] }
-    }
     if (completion.kind === 'left') {
       accounting.left++
       return undefined
     }
+    if (completion.counts !== undefined) accounting.addAnswer(completion.counts)
+    if (completion.kind === 'answered') return completion.line
     const { idToken, source } = record
     const input = { json: source }
     await this.#failed({ ...completion, idToken, elapsedMs: clock.now() - began, input })
@@ -215,24 +211,6 @@ export class RecordHandler {
     return taken !== 'first'
   }
 
-  /** Counts an answer; a Failure where the options make one of it. */
-  #countAnswer({ answer }: Extract<Completion, { kind: 'answered' }>): Failure | undefined {
-    const { accounting } = this.#parts
-    if (answer === undefined) return undefined
-    accounting.addUsage(answer.usage)
-    if (answer.finishReason === 'length') {
-      accounting.cutByLength++
-      if (this.#options.onLength === 'fail') {
-        const partial = { reasoning_content: answer.reasoning, content: textOf(answer) }
-        const message = 'The answer was cut by the token limit (--on-length fail)'
-        return { code: 'cut-by-length', message, retryable: false, partial }
-      }
-    }
-    if (answer.finishReason === 'content_filter') accounting.filtered++
-    if ((answer.content ?? '') === '' && answer.extra.tool_calls === undefined) accounting.empty++
-    return undefined
-  }
-
   async #failed(failed: FailedRecord): Promise<void> {
     const { accounting, outputs } = this.#parts
     const failure = {
@@ -280,11 +258,6 @@ export class RecordHandler {
 function doesNotFit({ file, line }: Usable, { code, message }: RecordError): Completion {
   const failure = { code, message: `${file}:${line}: ${message}`, retryable: false }
   return { kind: 'failed', failure, attempts: 0, finishedTurns: [] }
-}
-
-/** What an answer says as text; parts that are none count as nothing. */
-function textOf({ content }: Answer): string {
-  return typeof content === 'string' ? content : content === null ? '' : JSON.stringify(content)
 }
 
 /** The key of an entry as text. */

@@ -1,7 +1,7 @@
 import { findField, parseField } from '../../core/field.ts'
 import { FingerprintTable } from '../../core/fingerprint-table.ts'
 import type { JsonScanner } from '../../core/json-scan.ts'
-import { KeyRule } from '../../core/key.ts'
+import { KeyRule, scalarKey } from '../../core/key.ts'
 import { FormChecker } from '../../core/record-form.ts'
 import type { ValidateOptions } from './options.ts'
 
@@ -68,12 +68,13 @@ function requireCheck(names: readonly string[]): LineCheck {
 /** Values are told apart as keys are; a record without the field, or with no scalar, is passed. */
 function uniqueCheck(name: string): LineCheck {
   const rule = new KeyRule(name)
+  const field = parseField(name)
   const seen = new FingerprintTable(1)
   let lines = 0
   return ({ bytes, start, scanner }) => {
     lines++
     scanner.value(start)
-    const value = rule.find(scanner, bytes)
+    const value = scalarKey(bytes, findField(scanner, bytes, field))
     if (value === undefined) return []
     const fingerprint = rule.fingerprint(bytes, value)
     if (seen.find(fingerprint)) {
