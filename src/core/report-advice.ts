@@ -57,9 +57,13 @@ function openAdvice(report: Report, trace: TraceReport | undefined): string | un
   return `--concurrency: ${next} or auto. ${law}. ${height}, ${split}, which gains nothing: ${rest}.`
 }
 
-function preemptions({ preempted }: TraceReport): string {
+function preemptions({ preempted, preempted_servers, servers }: TraceReport): string {
   const times = preempted === 1 ? 'once' : `${preempted} times`
-  return `The limit moved ${times} for preemptions: the KV cache is the limit, and more open requests are not faster.`
+  const [moved, there] =
+    servers === 1
+      ? ['The limit moved', '']
+      : [`At ${preempted_servers} of ${servers} servers the limit moved`, 'there ']
+  return `${moved} ${times} for preemptions: ${there}the KV cache is the limit, and more open requests are not faster.`
 }
 
 function lengthAdvice({ cut_by_length, answered, answer_tokens }: Report): string | undefined {

@@ -206,10 +206,13 @@ test('the advice on concurrency goes by the trace, and gives none of few answers
   const lines = Array.from({ length: 20 }, (_, id) => TIMED.replace('"id":1', `"id":${id}`))
   writeFileSync(join(cwd, 'answers'), lines.join(''))
   writeFileSync(join(cwd, 'few'), lines.slice(1).join(''))
-  const advised = async (file: string, ...states: [number, string][]): Promise<string> => {
-    const trace = states.map(([limit, reason], second) => {
+  const advised = async (
+    file: string,
+    ...states: [number, string, object[]?][]
+  ): Promise<string> => {
+    const trace = states.map(([limit, reason, endpoints], second) => {
       const time = new Date(Date.UTC(2026, 0, 5, 10, 0, second)).toISOString()
-      return `${JSON.stringify({ time, limit, reason })}\n`
+      return `${JSON.stringify({ time, limit, reason, endpoints })}\n`
     })
     writeFileSync(join(cwd, 'trace'), trace.join(''))
     const { stdout } = await run('report-run', ['--json', file, '--trace', 'trace'], { cwd })
@@ -229,6 +232,16 @@ test('the advice on concurrency goes by the trace, and gives none of few answers
   assert.match(
     await advised('answers', [9, 'start | start'], [8, `${free} | 4 preemptions a minute`]),
     /the KV cache is the limit/,
+  )
+  const full = (limit: number, reason: string) => ({ url: 'a', limit, reason })
+  const second = { url: 'b', limit: 4, reason: free }
+  assert.match(
+    await advised(
+      'answers',
+      [13, 'start | start', [full(9, 'start'), second]],
+      [12, `4 preemptions a minute | ${free}`, [full(8, '4 preemptions a minute'), second]],
+    ),
+    /\. At 1 of 2 servers the limit moved once for preemptions: there the KV cache is the limit, /,
   )
   assert.match(await advised('few', [4, 'fixed']), /: 19 answers .* too few to tell\.$/)
 })
