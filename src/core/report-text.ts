@@ -52,9 +52,11 @@ function totals(report: FullReport): string[] {
   ]
   if (report.repeated > 0)
     lines.push(`Repeated       ${report.repeated} lines that were counted before, left out`)
-  const later = Object.values(report.answered_later).reduce((sum, count) => sum + count, 0)
-  if (later > 0)
-    lines.push(`Answered later ${later} that had failed: ${counts(report.answered_later)}`)
+  const also = Object.values(report.answered_later).reduce((sum, count) => sum + count, 0)
+  if (also > 0)
+    lines.push(
+      `Also answered  ${also} that failed at another time: ${counts(report.answered_later)}`,
+    )
   if (answered === 0) return lines
   lines.push(`Finish         ${counts(report.finish_reasons)}`)
   const share = (count: number): string => `${count} (${percent(count / answered)})`

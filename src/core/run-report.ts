@@ -78,7 +78,7 @@ export interface Report {
   first_token_ms: Distribution
   answer_tokens: Distribution
   failures: Record<string, number>
-  /** Records that failed with each code before they were answered. */
+  /** Records that failed with each code and are answered, before that in the files or behind it. */
   answered_later: Record<string, number>
   what_if: WhatIf[]
 }
@@ -174,7 +174,7 @@ export class RunReport {
       first_token_ms: distribution(this.#first),
       answer_tokens: distribution(this.#length),
       failures: failures.open,
-      answered_later: failures.later,
+      answered_later: failures.answered,
       what_if: this.#total.count === 0 ? [] : this.#whatIfs(),
     }
   }

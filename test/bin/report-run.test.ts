@@ -81,7 +81,7 @@ test('what failed and was answered by a run that went on is answered', async (t)
   ])
   assert.match(
     text.stdout.toString(),
-    new RegExp(`^Answered later ${first.size - 1} that had`, 'm'),
+    new RegExp(`^Also answered +${first.size - 1} that failed`, 'm'),
   )
 
   async function report(): Promise<Counts> {
@@ -89,6 +89,37 @@ test('what failed and was answered by a run that went on is answered', async (t)
     const { code, stdout, stderr } = await run('report-run', args)
     assert.deepEqual([code, stderr], [0, ''])
     return JSON.parse(stdout.toString()) as Counts
+  }
+})
+
+test('any success completes a record, whatever stands before or after it', async () => {
+  const cwd = newFolder()
+  const answer = (id: number): string => GOOD.replace('"id":1', `"id":${id}`)
+  const failure = (id: number, code = 'http-500'): string =>
+    `${JSON.stringify({ id, status: 'error', error: { code } })}\n`
+  const files = {
+    answers: answer(1) + answer(2) + answer(3),
+    failures: failure(2) + failure(3) + failure(3) + failure(4),
+    mixed: failure(1) + answer(1) + failure(1) + failure(5) + answer(1),
+  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
+  for (const args of [
+    ['answers', 'failures', 'mixed'],
+    ['mixed', 'failures', 'answers'],
+    ['failures', 'mixed', 'answers'],
+    ['answers', 'mixed', '--failures', 'failures'],
+    ['answers', 'failures', '--failures', 'mixed'],
+  ]) {
+    const { code, stdout } = await run('report-run', ['--json', ...args], { cwd })
+    const report = JSON.parse(stdout.toString()) as Counts & { repeated: number }
+    const { records, answered, failed, repeated } = report
+    const counts = { code, records, answered, failed, repeated }
+    const wanted = { code: 0, records: 5, answered: 3, failed: 2, repeated: 2 }
+    assert.deepEqual(counts, wanted, args.join(' '))
+    assert.deepEqual(
+      [report.failures, report.answered_later],
+      [{ 'http-500': 2 }, { 'http-500': 3 }],
+    )
   }
 })
 
@@ -276,6 +307,10 @@ test('the same line twice counts once, two answers to one record are two', async
   // A line without an id may be like another one by chance.
   assert.deepEqual([report.records, report.answered, report.repeated], [4, 4, 2])
   assert.equal(report.tokens.completion, 20)
+  // The second line of a record is known again, too.
+  const again = await run('report-run', ['--json', ...args, ...args], { cwd })
+  const { answered, repeated } = JSON.parse(again.stdout.toString())
+  assert.deepEqual([answered, repeated], [6, 6])
   const { stdout, code } = await run('report-run', args, { cwd })
   assert.equal(code, 0)
   assert.match(stdout.toString(), /^Repeated +2 lines that were counted before, left out$/m)

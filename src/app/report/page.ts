@@ -119,7 +119,11 @@ function tables(report: FullReport): string {
     ),
     table('Finish reasons', ['reason', 'answers'], rows(report.finish_reasons)),
     table('Failures by code', ['code', 'records'], rows(report.failures)),
-    table('Failed, and answered later', ['code', 'records'], rows(report.answered_later)),
+    table(
+      'Failed at one time, answered at another',
+      ['code', 'records'],
+      rows(report.answered_later),
+    ),
     table('Why the limit moved', ['reason', 'times'], rows(report.trace?.reasons ?? {})),
   ].join('\n')
 }

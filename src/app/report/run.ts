@@ -54,16 +54,18 @@ export async function reportRun(
     const sample = samples.read(scanner, bytes, range)
     if (sample === undefined) return false
     const { failures } = report
+    const key = named && keys.fingerprint(bytes, named)
     if (typeof sample === 'string') {
-      failures.fail(sample, named && keys.fingerprint(bytes, named))
+      failures.fail(sample, key)
+      if (key !== undefined && lines.hasKey(key)) failures.answer(key)
       return true
     }
-    if (named !== undefined) {
-      if (lines.isKnown(bytes, range)) {
+    if (key !== undefined) {
+      if (lines.isKnown(key, bytes, range)) {
         report.repeated++
         return true
       }
-      if (failures.any) failures.answer(keys.fingerprint(bytes, named))
+      failures.answer(key)
     }
     report.answer(sample)
     return true
@@ -76,7 +78,6 @@ export async function reportRun(
     worst = Math.max(worst, found.code)
     return found
   }
-  // First, so that only the keys of what failed are remembered, and not those of all answers.
   if (options.failures !== undefined) {
     report.invalid += (await read([options.failures], 'no record of a failure', answers)).invalid
   }
