@@ -1,4 +1,4 @@
-import { formatDuration } from './quantity.ts'
+import { counted, formatDuration } from './quantity.ts'
 import { percent } from './report-advice.ts'
 import type { Distribution, Report, WhatIf } from './run-report.ts'
 import type { TraceReport } from './trace-report.ts'
@@ -65,13 +65,33 @@ function totals(report: FullReport): string[] {
     `Tokens         ${tokenCounts(report)}`,
   )
   if (report.reasoning_share !== null)
-    lines.push(`Reasoning      ${percent(report.reasoning_share)}`)
-  if (seconds === null) return lines
-  lines.push(
-    `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}${pauses(report)}`,
-    `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second?.toFixed(0) ?? 'unknown'} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
-  )
+    lines.push(`Reasoning      ${percent(report.reasoning_share)}${reasoningOf(report)}`)
+  if (seconds !== null)
+    lines.push(
+      `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}${pauses(report)}`,
+      `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second?.toFixed(0) ?? 'unknown'} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
+    )
+  return [...lines, ...untold(report).map(([name, what]) => `${name.padEnd(14)} ${what}`)]
+}
+
+/** What the rates are not of: of mixed files they would be taken for those of all answers. */
+export function untold({ answered, rates_of }: Report): [name: string, what: string][] {
+  const { answers, with_tokens } = rates_of
+  const lines: [string, string][] = []
+  if (answers < answered) {
+    const count = counted(answered - answers, 'answer')
+    lines.push(['Without times', `${count}: in no rate, and not among open requests`])
+  }
+  if (with_tokens > 0 && with_tokens < answers) {
+    const count = counted(answers - with_tokens, 'answer')
+    lines.push(['Without usage', `${count}: tokens/s take them to be as long as the others`])
+  }
   return lines
+}
+
+/** Of which answers a share of reasoning is, where it is not of all. */
+export function reasoningOf({ reasoning_of, answered }: Report): string {
+  return reasoning_of < answered ? ` in the ${counted(reasoning_of, 'answer')} that tell` : ''
 }
 
 /** Of answers of which some told no length the counts are those of the others. */

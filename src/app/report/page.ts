@@ -1,6 +1,6 @@
 import { formatDuration } from '../../core/quantity.ts'
 import { percent } from '../../core/report-advice.ts'
-import { type FullReport, lengthLeft, pauses } from '../../core/report-text.ts'
+import { type FullReport, lengthLeft, pauses, reasoningOf, untold } from '../../core/report-text.ts'
 import { type Chart, charts } from './charts.ts'
 import { loadPlot } from './plot-library.ts'
 
@@ -47,6 +47,9 @@ export async function reportPage(report: FullReport): Promise<string> {
 <h1>Report of a run</h1>
 <p class="soft">${escaped(when(report))}</p>
 ${numbers(report)}
+${untold(report)
+  .map((line) => `<p class="soft">${escaped(line.join(': '))}</p>`)
+  .join('\n')}
 <div class="grid">
 ${figures}
 </div>
@@ -77,7 +80,10 @@ function numbers(report: FullReport): string {
     ['retried', `${report.retried}`],
     ['prompt tokens', `${tokens.prompt ?? '?'}`],
     ['completion tokens', `${tokens.completion ?? '?'}`],
-    ['of it reasoning', reasoning_share === null ? '?' : percent(reasoning_share)],
+    [
+      `of it reasoning${reasoningOf(report)}`,
+      reasoning_share === null ? '?' : percent(reasoning_share),
+    ],
     ['answers/s', report.requests_per_second?.toFixed(2) ?? '?'],
     ['tokens/s', report.tokens_per_second?.toFixed(0) ?? '?'],
     ['open in the mean', report.mean_open?.toFixed(1) ?? '?'],
