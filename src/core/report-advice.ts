@@ -82,7 +82,7 @@ function timeAdvice(report: Report): string | undefined {
   const flaw = flawOfRates(report)
   if (flaw !== undefined) return `Time: ${flaw}`
   const time = formatDuration((25_000 / rate) * 1000)
-  return `Time: 25000 answers / ${rate.toFixed(2)} answers/s = ${time}, at the rate of this run with its ramp and its tail.`
+  return `Time: 25000 answers / ${Number(rate.toPrecision(3))} answers/s = ${time}, at the rate of this run with its ramp and its tail.`
 }
 
 /** Why the rates of a run say nothing of another one. */

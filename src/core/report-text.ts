@@ -1,3 +1,4 @@
+import { printable } from './printable.ts'
 import { counted, formatDuration } from './quantity.ts'
 import { percent } from './report-advice.ts'
 import type { Distribution, Report, WhatIf } from './run-report.ts'
@@ -33,15 +34,10 @@ export function reportText(report: FullReport): string {
   return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`
 }
 
-/** A name from data, without what could drive a terminal. */
-function clean(name: string): string {
-  return name.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '?')
-}
-
 /** Counts by name in one line. */
 export function counts(of: Record<string, number>): string {
   return Object.entries(of)
-    .map(([name, count]) => `${clean(name)} ${count}`)
+    .map(([name, count]) => `${printable(name)} ${count}`)
     .join(', ')
 }
 
@@ -131,12 +127,13 @@ function overTime({ over_time }: Report): string[] {
   ]
 }
 
-function sparks(values: readonly number[]): string {
+/** @param values null where nothing is known: no part of a mean, and no zero */
+function sparks(values: readonly (number | null)[]): string {
   const each = Math.ceil(values.length / SPARKS)
   const means: number[] = []
   for (let at = 0; at < values.length; at += each) {
-    const part = values.slice(at, at + each)
-    means.push(part.reduce((sum, value) => sum + value, 0) / part.length)
+    const known = values.slice(at, at + each).filter((value) => value !== null)
+    means.push(known.reduce((sum, value) => sum + value, 0) / Math.max(1, known.length))
   }
   const most = Math.max(...means)
   // Nothing at all is not the lowest block: a run that stood still shows.
@@ -166,7 +163,7 @@ function ofDistribution(
 function failures({ failures: codes }: Report): string[] {
   const entries = Object.entries(codes)
   if (entries.length === 0) return []
-  return ['Failures', ...entries.map(([code, count]) => `  ${clean(code).padEnd(24)} ${count}`)]
+  return ['Failures', ...entries.map(([code, count]) => `  ${printable(code).padEnd(24)} ${count}`)]
 }
 
 function whatIf({ what_if }: Report): string[] {
@@ -195,12 +192,12 @@ function signed(share: number): string {
 function stats({ stats: told }: FullReport): string[] {
   if (told === undefined) return []
   const lines = Object.entries(told).flatMap(([name, value]) => {
-    if (typeof value === 'number') return [`  ${clean(name)} ${value}`]
+    if (typeof value === 'number') return [`  ${printable(name)} ${value}`]
     if (typeof value !== 'object' || value === null || name === 'endpoints') return []
     const numbers = Object.entries(value).filter(([, inner]) => typeof inner === 'number')
     return numbers.length === 0
       ? []
-      : [`  ${clean(name)}: ${counts(Object.fromEntries(numbers) as Record<string, number>)}`]
+      : [`  ${printable(name)}: ${counts(Object.fromEntries(numbers) as Record<string, number>)}`]
   })
   return ['Counts of the run (--stats)', ...lines]
 }
@@ -213,8 +210,8 @@ function trace({ trace: told }: FullReport): string[] {
     values: (number | null)[],
     format = (value: number): string => value.toFixed(1),
   ): string => {
-    const known = values.map((value) => value ?? 0)
-    return `${name.padEnd(14)} ${sparks(known)}  most ${format(Math.max(...known))}`
+    const most = Math.max(...values.map((value) => value ?? 0))
+    return `${name.padEnd(14)} ${sparks(values)}  most ${format(most)}`
   }
   const moved = counts(reasons)
   return [
@@ -241,5 +238,5 @@ function trace({ trace: told }: FullReport): string[] {
 }
 
 function next({ advice }: FullReport): string[] {
-  return advice.length === 0 ? [] : ['Next time', ...advice.map((line) => `  ${line}`)]
+  return advice.length === 0 ? [] : ['Next time', ...advice.map((line) => `  ${printable(line)}`)]
 }

@@ -9,7 +9,13 @@ const FIELDS = [
   'first_token_ms',
 ] as const
 
-/** What a trace tells over time: the means of each bin. */
+/** A sum for each field, then how many told it, then how many lines there were. */
+const LINES = 2 * FIELDS.length
+
+/**
+ * What a trace tells over time: the means of each bin. A line that comes a little late leaves one bin
+ * without any, which has the values of the one before it.
+ */
 export interface TraceReport {
   lines: number
   bin_s: number
@@ -45,8 +51,7 @@ interface Paced {
 /** Adds up the lines of --trace. */
 export class TraceReader {
   #lines = 0
-  /** A sum for each field, then how many there were. */
-  #bins = new TimeBins(2 * FIELDS.length)
+  #bins = new TimeBins(LINES + 1)
   #reasons = new Map<string, number>()
   /** The last limit of each server, and how often it moved for preemptions. */
   #servers = new Map<string | undefined, { limit: number; preempted: number }>()
@@ -66,6 +71,7 @@ export class TraceReader {
       field === 'first_token_ms' ? told.duration(field) : told.count(field),
     )
     this.#lines++
+    this.#bins.add(at, LINES, 1)
     for (const [index, value] of values.entries()) {
       if (value === undefined) continue
       this.#bins.add(at, index, value)
@@ -76,7 +82,10 @@ export class TraceReader {
   }
 
   toJSON(): TraceReport {
-    const bins = this.#bins.list().map(({ at, sums }) => {
+    const told = this.#bins.list()
+    const bins = told.map(({ at }, index) => {
+      const isLate = isEmpty(told[index]) && !isEmpty(told[index - 1]) && !isEmpty(told[index + 1])
+      const { sums } = told[isLate ? index - 1 : index]!
       const means = FIELDS.map((field, index) => {
         const count = sums[FIELDS.length + index]!
         return [field, count > 0 ? sums[index]! / count : null]
@@ -117,6 +126,10 @@ export class TraceReader {
       this.#reasons.set(key, (this.#reasons.get(key) ?? 0) + 1)
     }
   }
+}
+
+function isEmpty(bin: { sums: Float64Array } | undefined): boolean {
+  return bin?.sums[LINES] === 0
 }
 
 /** The limits of the servers where these tell their own, else the one of the run. */

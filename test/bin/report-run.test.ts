@@ -334,6 +334,68 @@ test('over time: nothing is a blank, durations have their unit', async () => {
   assert.doesNotMatch(text, /\. [a-z]/)
 })
 
+test('what is not told is no part of a mean over time', async () => {
+  const cwd = newFolder()
+  const state = (second: number, limit: number): string =>
+    `${JSON.stringify({ time: new Date(Date.UTC(2026, 0, 5, 10, 0, second)).toISOString(), limit })}\n`
+  // 120 bins, two for each block: one that is half a gap has the mean of the rest.
+  const states = Array.from({ length: 120 }, (_, second) => state(second, 8))
+  const gaps = [10, 11, 12, 31, 32, 33]
+  writeFileSync(join(cwd, 'trace'), states.filter((_, second) => !gaps.includes(second)).join(''))
+  writeFileSync(join(cwd, 'answers'), TIMED)
+  const { stdout } = await run('report-run', ['answers', '--trace', 'trace'], { cwd })
+  const line = `${'█'.repeat(5)} ${'█'.repeat(10)} ${'█'.repeat(43)}`
+  assert.match(stdout.toString(), new RegExp(`^limit {10}${line}  most 8\\.0$`, 'm'))
+})
+
+test('reasoning of a bare completion, as each kind of server names it', async () => {
+  for (const message of [
+    { content: 'four', reasoning_content: 'think!' },
+    { content: 'four', reasoning: 'think!' },
+    { content: 'four', thinking: 'think!' },
+    { content: 'four', reasoning_content: '', reasoning: null, thinking: 'think!' },
+  ]) {
+    const input = `${JSON.stringify({ choices: [{ message, finish_reason: 'stop' }] })}\n`
+    const { stdout } = await run('report-run', ['--json'], { input })
+    assert.equal(JSON.parse(stdout.toString()).reasoning_share, 0.6, JSON.stringify(message))
+  }
+})
+
+test('characters that drive a terminal or turn text around are escaped in all that is written', async () => {
+  const cwd = newFolder()
+  const WILD = [
+    '\u009b',
+    '\u0080',
+    '\u009f',
+    '\u202a',
+    '\u202e',
+    '\u2066',
+    '\u2069',
+    '\u001b',
+    '\u007f',
+  ]
+  const name = `x-timeout${WILD.join('')}`
+  writeFileSync(
+    join(cwd, 'answers'),
+    GOOD.replace('"stop"', JSON.stringify(name)) +
+      `${JSON.stringify({ id: 2, status: 'error', error: { code: name } })}\n`,
+  )
+  writeFileSync(join(cwd, 'stats'), `${JSON.stringify({ [name]: 1, in: { [name]: 1 } })}\n`)
+  const states = [1, 2].map((limit) =>
+    JSON.stringify({ time: `2026-01-05T10:00:0${limit}Z`, limit, reason: name }),
+  )
+  writeFileSync(join(cwd, 'trace'), `${states.join('\n')}\n`)
+  const args = ['answers', '--stats', 'stats', '--trace', 'trace']
+  const text = await run('report-run', [...args, '--html', 'page.html'], { cwd })
+  const json = (await run('report-run', ['--json', ...args], { cwd })).stdout.toString()
+  const page = readFileSync(join(cwd, 'page.html'), 'utf8')
+  for (const written of [text.stdout.toString(), json, page]) {
+    for (const wild of WILD) assert.ok(!written.includes(wild), encodeURIComponent(wild))
+    assert.match(written, /x-timeout\\u009b\\u0080\\u009f\\u202a\\u202e/)
+  }
+  assert.equal(JSON.parse(json).failures[name], 1)
+})
+
 interface Counts {
   records: number
   answered: number

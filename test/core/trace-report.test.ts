@@ -69,3 +69,29 @@ describe('of several servers each move counts with its own reason', () => {
     assert.ok(traced(states).servers <= 1000)
   })
 })
+
+describe('a second without a line', () => {
+  const limits = (...seconds: number[]): (number | null)[] =>
+    traced(seconds.map((second) => ({ second, limit: 10 + second, first_token_ms: 5 }))).bins.map(
+      (bin) => bin.limit,
+    )
+
+  test('between lines that came a little late has the state before it', () => {
+    assert.deepEqual(limits(0, 1, 3, 4), [10, 11, 11, 13, 14])
+  })
+
+  test('is a gap where there are more of them', () => {
+    assert.deepEqual(limits(0, 1, 4, 5), [10, 11, null, null, 14, 15])
+  })
+
+  test('is not a line that does not tell something', () => {
+    const { bins } = traced([
+      { second: 0, limit: 1, first_token_ms: 5 },
+      { second: 1, limit: 1 },
+    ])
+    assert.deepEqual(
+      bins.map((bin) => bin.first_token_ms),
+      [5, null],
+    )
+  })
+})

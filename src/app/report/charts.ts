@@ -1,3 +1,4 @@
+import { printable } from '../../core/printable.ts'
 import type { FullReport } from '../../core/report-text.ts'
 import type { Distribution } from '../../core/run-report.ts'
 import type { Plot } from './plot-library.ts'
@@ -120,7 +121,7 @@ function whatIf(plot: Plot, draw: Draw, { what_if }: FullReport): Chart[] {
 function failures(plot: Plot, draw: Draw, report: FullReport): Chart[] {
   const data = Object.entries(report.failures)
     .slice(0, 8)
-    .map(([code, count]) => ({ code: code.slice(0, 20), count }))
+    .map(([code, count]) => ({ code: printable(code).slice(0, 20), count }))
   if (data.length === 0) return []
   return [
     draw('Failures by code', `${report.failed} records failed.`, {

@@ -1,3 +1,4 @@
+import { printable } from '../../core/printable.ts'
 import { formatDuration } from '../../core/quantity.ts'
 import { percent } from '../../core/report-advice.ts'
 import { type FullReport, lengthLeft, pauses, reasoningOf, untold } from '../../core/report-text.ts'
@@ -152,5 +153,5 @@ function nextTime({ advice }: FullReport): string {
 
 function escaped(text: string): string {
   const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-  return text.replaceAll(/[&<>"]/g, (character) => entities[character]!)
+  return printable(text).replaceAll(/[&<>"]/g, (character) => entities[character]!)
 }

@@ -4,6 +4,7 @@ import type { ValueRange } from '../../core/field.ts'
 import { FILE_SENTENCES, kindIsClear } from '../../core/file-kind.ts'
 import { KeyRule } from '../../core/key.ts'
 import { KnownLines } from '../../core/known-lines.ts'
+import { printable } from '../../core/printable.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
 import { RunReport } from '../../core/run-report.ts'
@@ -100,7 +101,7 @@ export async function reportRun(
     ...(traced && { trace: traced }),
   }
   if (options.html !== undefined) await writeHtml(options.html, full)
-  const text = options.json ? `${JSON.stringify(full)}\n` : reportText(full)
+  const text = options.json ? `${printable(JSON.stringify(full))}\n` : reportText(full)
   await writeAll(context.stdout.fd, Buffer.from(text), '<stdout>')
   return Math.max(worst, damaged ? EXIT.data : EXIT.ok)
 }
