@@ -26,7 +26,7 @@ section, figure { margin: 1.25rem 0 0; min-width: 0 }
 svg { width: 100%; height: auto; display: block; overflow: visible }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 td, th { text-align: right; white-space: nowrap; padding: .2rem .4rem; border-bottom: 1px solid var(--line); font-weight: 400 }
-th { color: var(--soft); font-size: .85rem } td:first-child, th:first-child { text-align: left; white-space: normal; overflow-wrap: break-word }
+th { color: var(--soft); font-size: .85rem } td:first-child, th:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere }
 @media (max-width: 26rem) { td, th { font-size: .85rem; padding: .2rem } }
 li { margin: .35rem 0; overflow-wrap: anywhere } ul { padding-left: 1.1rem }
 `
@@ -106,19 +106,8 @@ function tables(report: FullReport): string {
     percent(row.killed_share),
     row.shorter_share === null ? lengthLeft(row) : percent(row.shorter_share),
   ])
-  const distributions = (['total_ms', 'first_token_ms', 'answer_tokens'] as const).flatMap(
-    (name) => {
-      const { count, mean, p50, p90, p99, max } = report[name]
-      if (count === 0) return []
-      const isTime = name !== 'answer_tokens'
-      const values = [mean, p50, p90, p99, max].map((value) =>
-        isTime ? formatDuration(value) : `${Math.round(value)}`,
-      )
-      return [[NAMES[name], ...values]]
-    },
-  )
   return [
-    table('Percentiles', ['', 'mean', 'p50', 'p90', 'p99', 'max'], distributions),
+    percentiles(report),
     table(
       'What a total timeout would have cost',
       ['timeout', 'killed', 'share', 'shorter by'],
@@ -135,7 +124,22 @@ function tables(report: FullReport): string {
   ].join('\n')
 }
 
-const NAMES = { total_ms: 'total time', first_token_ms: 'first token', answer_tokens: 'tokens' }
+const DISTRIBUTIONS = [
+  ['total time', 'total_ms', formatDuration],
+  ['first token', 'first_token_ms', formatDuration],
+  ['tokens', 'answer_tokens', (value: number) => `${Math.round(value)}`],
+] as const
+
+/** One line for each percentile: six columns of times are wider than a phone. */
+function percentiles(report: FullReport): string {
+  const told = DISTRIBUTIONS.filter(([, name]) => report[name].count > 0)
+  if (told.length === 0) return ''
+  const rows = (['mean', 'p50', 'p90', 'p99', 'max'] as const).map((at) => [
+    at,
+    ...told.map(([, name, format]) => format(report[name][at])),
+  ])
+  return table('Percentiles', ['', ...told.map(([title]) => title)], rows)
+}
 
 function table(title: string, head: readonly string[], rows: readonly string[][]): string {
   if (rows.length === 0) return ''
