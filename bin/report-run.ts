@@ -38,11 +38,12 @@ export const command = defineCommand({
   },
   notes: `
 FILE holds records of fanout-complete, lines of batch output files, or bare completions. One pass,
-and memory of 12 to 24 bytes an answer. Times need the record's timing (batch lines
-have none); percentiles come within 5 %. Rates and open requests over time are those of answers.
+and memory of 20 to 32 bytes an answer. Percentiles come within 5 %. Times need the record's timing (batch
+lines have none): rates and open requests are those of answers that have it. Tokens a second are told as if
+answers without usage were as long as the others. How many answers lack what is said.
 
-A record that failed and was answered later, by a run that went on, is answered; one that failed twice is
-one. --failures is read first. Records are told apart by their id. A line of an answer with an id that comes
+A record with an answer is answered, whatever stands before or after it, in whatever order the files are;
+one that failed twice is one. Records are told apart by their id. A line of an answer with an id that comes
 twice, as in a file that is given twice, counts once; two answers to one record are two.
 
 A total timeout kills the longest answers: the table tells, for 60 s to an hour, what share of these

@@ -1,4 +1,7 @@
+import { printable } from '../core/printable.ts'
 import type { Place } from '../core/tool-error.ts'
+
+export { printable }
 
 /** The one place that writes messages: GNU's form, standard error, nothing raw from data. */
 export class Reporter {
@@ -60,15 +63,4 @@ function placeText(place: Place | undefined): string {
 
 function codeText(code: string | undefined): string {
   return code === undefined ? '' : ` [${code}]`
-}
-
-/** C0, DEL, C1, line and paragraph separators, bidirectional overrides. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
-
-/** A text with control characters as escapes: data must not drive the terminal. */
-export function printable(text: string): string {
-  return text.replace(
-    UNPRINTABLE,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
 }

@@ -1,5 +1,5 @@
 import { AnswerReader } from './answer-record.ts'
-import { contentLength } from './conversation.ts'
+import { contentLength, REASONING_MEMBERS } from './conversation.ts'
 import { stringAt, type ValueRange } from './field.ts'
 import type { JsonScanner } from './json-scan.ts'
 import { MemberFinder } from './member-finder.ts'
@@ -144,9 +144,9 @@ function fromBody(sample: AnswerSample, body: Json, at: number): AnswerSample {
   const choice = Array.isArray(body.choices) ? object(body.choices[0]) : undefined
   if (typeof choice?.finish_reason === 'string') sample.finishReason = choice.finish_reason
   const message = object(choice?.message)
-  const reasoning = message?.reasoning_content ?? message?.reasoning
+  const reasoning = REASONING_MEMBERS.map((name) => message?.[name])
   sample.chars = length(message?.content ?? choice?.text)
-  sample.reasoningChars = length(reasoning)
+  sample.reasoningChars = reasoning.map(length).find((chars) => chars > 0) ?? 0
   sample.isEmpty = sample.chars === 0 && !Array.isArray(message?.tool_calls)
   return sample
 }

@@ -5,23 +5,17 @@ const MOST_CODES = 100
 const OTHERS = 'others'
 
 /**
- * Failures by code. A record that fails again is one record, and one that a later run has answered is
- * none. Holds 20 to 30 bytes for each record that failed, and nothing for the others.
+ * Failures by code. A record that fails again is one record, and one that has an answer, too, is none. Holds 20 to 30 bytes for each record that failed, and nothing for the others.
  */
 export class OpenFailures {
   /** For each key the number of its code, from 1; negative once it is answered. */
   #keys = new FingerprintTable(1)
-  #codes: { code: string; open: number; later: number }[] = []
+  #codes: { code: string; open: number; answered: number }[] = []
   #numbers = new Map<string, number>()
 
   /** Records without an answer. */
   get count(): number {
     return this.#codes.reduce((sum, { open }) => sum + open, 0)
-  }
-
-  /** Whether any record with a key has failed: else no answer can be one that came later. */
-  get any(): boolean {
-    return this.#keys.size > 0
   }
 
   /** @param key the fingerprint of the record's key; undefined where it has none */
@@ -37,32 +31,32 @@ export class OpenFailures {
     this.#codes[number - 1]!.open++
   }
 
-  /** An answer has come for a key. */
+  /** There is an answer for a key, before or after its failure. */
   answer(key: Int32Array): void {
     if (!this.#keys.find(key)) return
     const { array, at } = this.#keys
     if (array[at]! < 0) return
     const code = this.#codes[array[at]! - 1]!
     code.open--
-    code.later++
+    code.answered++
     array[at] = -array[at]!
   }
 
-  /** How many records failed with each code and were not answered, and how many were, later. */
-  byCode(): { open: Record<string, number>; later: Record<string, number> } {
-    const of = (which: 'open' | 'later'): Record<string, number> => {
+  /** How many records failed with each code and have no answer, and how many have one. */
+  byCode(): { open: Record<string, number>; answered: Record<string, number> } {
+    const of = (which: 'open' | 'answered'): Record<string, number> => {
       const entries = this.#codes.map((code) => [code.code, code[which]] as const)
       const counted = entries.filter(([, count]) => count > 0)
       return Object.fromEntries(counted.toSorted((a, b) => b[1] - a[1]))
     }
-    return { open: of('open'), later: of('later') }
+    return { open: of('open'), answered: of('answered') }
   }
 
   #number(name: string): number {
     const code = this.#codes.length < MOST_CODES ? name.slice(0, 80) : OTHERS
     const known = this.#numbers.get(name.slice(0, 80)) ?? this.#numbers.get(code)
     if (known !== undefined) return known
-    this.#codes.push({ code, open: 0, later: 0 })
+    this.#codes.push({ code, open: 0, answered: 0 })
     this.#numbers.set(code, this.#codes.length)
     return this.#codes.length
   }

@@ -1,9 +1,11 @@
-import { formatDuration } from './quantity.ts'
+import { counted, formatDuration } from './quantity.ts'
 import type { Report } from './run-report.ts'
 import type { TraceReport } from './trace-report.ts'
 
 /** With fewer answers the ramp and the tail are the run: its height says nothing of a longer one. */
 const FEW = 20
+/** Where more of the answers do not tell, rates are not those of the run: percentiles are no finer. */
+const MOST_UNTOLD = 0.05
 
 /** What to set next time, each with the arithmetic behind it; data for a person. */
 export function advice(report: Report, trace?: TraceReport): string[] {
@@ -29,16 +31,16 @@ function timeoutAdvice({ longest_request_ms, what_if }: Report): string | undefi
 
 /** Little's law, and the queue as first tokens show it, without the ramp and the tail of the run. */
 function openAdvice(report: Report, trace: TraceReport | undefined): string | undefined {
-  const { mean_open, requests_per_second, total_ms, first_token_ms, at_height } = report
+  const { mean_open, requests_per_second, total_ms, first_token_ms, at_height, rates_of } = report
   if (mean_open === null || requests_per_second === null) return undefined
-  if (total_ms.count < FEW) {
-    return `--concurrency: ${total_ms.count} answers with their times are too few to tell.`
-  }
+  const flaw = flawOfRates(report)
+  if (flaw !== undefined) return `--concurrency: ${flaw}`
   const mean = total_ms.mean / 1000
   const law =
     `${mean_open.toFixed(1)} requests were open in the mean = ` +
     `${requests_per_second.toFixed(2)} answers/s * ${mean.toFixed(1)} s`
-  if (first_token_ms.count === 0 || at_height === null) return `--concurrency: ${law}.`
+  if (!areMost(first_token_ms.count, rates_of.answers) || at_height === null)
+    return `--concurrency: ${law}.`
   const { open, queued, seconds } = at_height
   const span = formatDuration(seconds * 1000)
   const height = `For ${span} at its height ${open.toFixed(1)} were open`
@@ -57,9 +59,13 @@ function openAdvice(report: Report, trace: TraceReport | undefined): string | un
   return `--concurrency: ${next} or auto. ${law}. ${height}, ${split}, which gains nothing: ${rest}.`
 }
 
-function preemptions({ preempted }: TraceReport): string {
+function preemptions({ preempted, preempted_servers, servers }: TraceReport): string {
   const times = preempted === 1 ? 'once' : `${preempted} times`
-  return `The limit moved ${times} for preemptions: the KV cache is the limit, and more open requests are not faster.`
+  const [moved, there] =
+    servers === 1
+      ? ['The limit moved', '']
+      : [`At ${preempted_servers} of ${servers} servers the limit moved`, 'there ']
+  return `${moved} ${times} for preemptions: ${there}the KV cache is the limit, and more open requests are not faster.`
 }
 
 function lengthAdvice({ cut_by_length, answered, answer_tokens }: Report): string | undefined {
@@ -70,11 +76,24 @@ function lengthAdvice({ cut_by_length, answered, answer_tokens }: Report): strin
   return `${cut} at up to ${answer_tokens.max} tokens; twice that lets more of them end.`
 }
 
-function timeAdvice({ tokens_per_second, answer_tokens }: Report): string | undefined {
-  if (!tokens_per_second || answer_tokens.count === 0) return undefined
-  const mean = answer_tokens.mean
-  const ms = ((25_000 * mean) / tokens_per_second) * 1000
-  return `Time: 25000 answers * ${mean.toFixed(0)} tokens / ${tokens_per_second.toFixed(0)} tokens/s = ${formatDuration(ms)}.`
+function timeAdvice(report: Report): string | undefined {
+  const { requests_per_second: rate } = report
+  if (!rate) return undefined
+  const flaw = flawOfRates(report)
+  if (flaw !== undefined) return `Time: ${flaw}`
+  const time = formatDuration((25_000 / rate) * 1000)
+  return `Time: 25000 answers / ${Number(rate.toPrecision(3))} answers/s = ${time}, at the rate of this run with its ramp and its tail.`
+}
+
+/** Why the rates of a run say nothing of another one. */
+function flawOfRates({ answered, rates_of: { answers } }: Report): string | undefined {
+  if (answers < FEW) return `${counted(answers, 'answer')} with times: too few to tell.`
+  if (areMost(answers, answered)) return undefined
+  return `${answered - answers} of ${answered} answers have no times: too many to tell.`
+}
+
+function areMost(told: number, all: number): boolean {
+  return told > 0 && told >= (1 - MOST_UNTOLD) * all
 }
 
 function failureAdvice({ failures }: Report): string | undefined {

@@ -1,4 +1,5 @@
-import { formatDuration } from './quantity.ts'
+import { printable } from './printable.ts'
+import { counted, formatDuration } from './quantity.ts'
 import { percent } from './report-advice.ts'
 import type { Distribution, Report, WhatIf } from './run-report.ts'
 import type { TraceReport } from './trace-report.ts'
@@ -33,15 +34,10 @@ export function reportText(report: FullReport): string {
   return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`
 }
 
-/** A name from data, without what could drive a terminal. */
-function clean(name: string): string {
-  return name.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '?')
-}
-
 /** Counts by name in one line. */
 export function counts(of: Record<string, number>): string {
   return Object.entries(of)
-    .map(([name, count]) => `${clean(name)} ${count}`)
+    .map(([name, count]) => `${printable(name)} ${count}`)
     .join(', ')
 }
 
@@ -52,9 +48,11 @@ function totals(report: FullReport): string[] {
   ]
   if (report.repeated > 0)
     lines.push(`Repeated       ${report.repeated} lines that were counted before, left out`)
-  const later = Object.values(report.answered_later).reduce((sum, count) => sum + count, 0)
-  if (later > 0)
-    lines.push(`Answered later ${later} that had failed: ${counts(report.answered_later)}`)
+  const also = Object.values(report.answered_later).reduce((sum, count) => sum + count, 0)
+  if (also > 0)
+    lines.push(
+      `Also answered  ${also} that failed at another time: ${counts(report.answered_later)}`,
+    )
   if (answered === 0) return lines
   lines.push(`Finish         ${counts(report.finish_reasons)}`)
   const share = (count: number): string => `${count} (${percent(count / answered)})`
@@ -63,13 +61,33 @@ function totals(report: FullReport): string[] {
     `Tokens         ${tokenCounts(report)}`,
   )
   if (report.reasoning_share !== null)
-    lines.push(`Reasoning      ${percent(report.reasoning_share)}`)
-  if (seconds === null) return lines
-  lines.push(
-    `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}${pauses(report)}`,
-    `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second?.toFixed(0) ?? 'unknown'} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
-  )
+    lines.push(`Reasoning      ${percent(report.reasoning_share)}${reasoningOf(report)}`)
+  if (seconds !== null)
+    lines.push(
+      `Wall time      ${formatDuration(seconds * 1000)} from ${report.started_at}${pauses(report)}`,
+      `Rates          ${report.requests_per_second!.toFixed(2)} requests/s, ${report.tokens_per_second?.toFixed(0) ?? 'unknown'} tokens/s, ${report.mean_open!.toFixed(1)} open in the mean`,
+    )
+  return [...lines, ...untold(report).map(([name, what]) => `${name.padEnd(14)} ${what}`)]
+}
+
+/** What the rates are not of: of mixed files they would be taken for those of all answers. */
+export function untold({ answered, rates_of }: Report): [name: string, what: string][] {
+  const { answers, with_tokens } = rates_of
+  const lines: [string, string][] = []
+  if (answers < answered) {
+    const count = counted(answered - answers, 'answer')
+    lines.push(['Without times', `${count}: in no rate, and not among open requests`])
+  }
+  if (with_tokens > 0 && with_tokens < answers) {
+    const count = counted(answers - with_tokens, 'answer')
+    lines.push(['Without usage', `${count}: tokens/s take them to be as long as the others`])
+  }
   return lines
+}
+
+/** Of which answers a share of reasoning is, where it is not of all. */
+export function reasoningOf({ reasoning_of, answered }: Report): string {
+  return reasoning_of < answered ? ` in the ${counted(reasoning_of, 'answer')} that tell` : ''
 }
 
 /** Of answers of which some told no length the counts are those of the others. */
@@ -109,12 +127,13 @@ function overTime({ over_time }: Report): string[] {
   ]
 }
 
-function sparks(values: readonly number[]): string {
+/** @param values null where nothing is known: no part of a mean, and no zero */
+function sparks(values: readonly (number | null)[]): string {
   const each = Math.ceil(values.length / SPARKS)
   const means: number[] = []
   for (let at = 0; at < values.length; at += each) {
-    const part = values.slice(at, at + each)
-    means.push(part.reduce((sum, value) => sum + value, 0) / part.length)
+    const known = values.slice(at, at + each).filter((value) => value !== null)
+    means.push(known.reduce((sum, value) => sum + value, 0) / Math.max(1, known.length))
   }
   const most = Math.max(...means)
   // Nothing at all is not the lowest block: a run that stood still shows.
@@ -144,7 +163,7 @@ function ofDistribution(
 function failures({ failures: codes }: Report): string[] {
   const entries = Object.entries(codes)
   if (entries.length === 0) return []
-  return ['Failures', ...entries.map(([code, count]) => `  ${clean(code).padEnd(24)} ${count}`)]
+  return ['Failures', ...entries.map(([code, count]) => `  ${printable(code).padEnd(24)} ${count}`)]
 }
 
 function whatIf({ what_if }: Report): string[] {
@@ -173,12 +192,12 @@ function signed(share: number): string {
 function stats({ stats: told }: FullReport): string[] {
   if (told === undefined) return []
   const lines = Object.entries(told).flatMap(([name, value]) => {
-    if (typeof value === 'number') return [`  ${clean(name)} ${value}`]
+    if (typeof value === 'number') return [`  ${printable(name)} ${value}`]
     if (typeof value !== 'object' || value === null || name === 'endpoints') return []
     const numbers = Object.entries(value).filter(([, inner]) => typeof inner === 'number')
     return numbers.length === 0
       ? []
-      : [`  ${clean(name)}: ${counts(Object.fromEntries(numbers) as Record<string, number>)}`]
+      : [`  ${printable(name)}: ${counts(Object.fromEntries(numbers) as Record<string, number>)}`]
   })
   return ['Counts of the run (--stats)', ...lines]
 }
@@ -191,8 +210,8 @@ function trace({ trace: told }: FullReport): string[] {
     values: (number | null)[],
     format = (value: number): string => value.toFixed(1),
   ): string => {
-    const known = values.map((value) => value ?? 0)
-    return `${name.padEnd(14)} ${sparks(known)}  most ${format(Math.max(...known))}`
+    const most = Math.max(...values.map((value) => value ?? 0))
+    return `${name.padEnd(14)} ${sparks(values)}  most ${format(most)}`
   }
   const moved = counts(reasons)
   return [
@@ -219,5 +238,5 @@ function trace({ trace: told }: FullReport): string[] {
 }
 
 function next({ advice }: FullReport): string[] {
-  return advice.length === 0 ? [] : ['Next time', ...advice.map((line) => `  ${line}`)]
+  return advice.length === 0 ? [] : ['Next time', ...advice.map((line) => `  ${printable(line)}`)]
 }

@@ -56,14 +56,18 @@ export interface Report {
   retried: number
   /** Null where no record tells. */
   tokens: { prompt: number | null; completion: number | null; reasoning: number | null }
-  /** Share of reasoning in tokens where servers tell, else in characters. */
+  /** Share of reasoning in tokens where servers tell, else in characters; of so many answers. */
   reasoning_share: number | null
+  reasoning_of: number
   started_at: string | null
   /** Without its pauses, between so many parts. */
   seconds: number | null
   parts: number
   paused_seconds: number
+  /** The rates and open requests are of those answers that tell when they began and ended. */
+  rates_of: { answers: number; with_tokens: number }
   requests_per_second: number | null
+  /** As if those that do not tell their tokens were as long as the others. */
   tokens_per_second: number | null
   mean_open: number | null
   /** While about as many requests were open as ever: how many, and how many waited in a queue. */
@@ -78,7 +82,7 @@ export interface Report {
   first_token_ms: Distribution
   answer_tokens: Distribution
   failures: Record<string, number>
-  /** Records that failed with each code before they were answered. */
+  /** Records that failed with each code and are answered, before that in the files or behind it. */
   answered_later: Record<string, number>
   what_if: WhatIf[]
 }
@@ -94,12 +98,16 @@ export class RunReport {
   #retried = 0
   #tokens: Report['tokens'] = { prompt: null, completion: null, reasoning: null }
   #chars = { answer: 0, reasoning: 0 }
+  /** Of answers that tell their tokens of reasoning, and all. */
+  #reasoned = { answers: 0, reasoning: 0, completion: 0 }
   #total = new Histogram()
   #longest = 0
   #first = new Histogram()
   #length = new Histogram()
   #bins = new TimeBins(5)
   #time = new BusyTime()
+  /** Answers in it, and those of them that tell their tokens. */
+  #placed = { answers: 0, with_tokens: 0 }
   /** Of answers whose time and tokens are known: all, and those that each timeout leaves. */
   #timed = { count: 0, tokens: 0 }
   #left = TIMEOUTS.map(() => ({ killed: 0, count: 0, tokens: 0 }))
@@ -113,8 +121,7 @@ export class RunReport {
     this.#tokens.prompt = added(this.#tokens.prompt, sample.promptTokens)
     this.#tokens.completion = added(this.#tokens.completion, completionTokens)
     this.#tokens.reasoning = added(this.#tokens.reasoning, sample.reasoningTokens)
-    this.#chars.answer += sample.chars
-    this.#chars.reasoning += sample.reasoningChars
+    this.#reasoning(sample)
     if (completionTokens !== undefined) this.#length.add(completionTokens)
     if (firstTokenMs !== undefined) this.#first.add(firstTokenMs)
     if (totalMs === undefined) return
@@ -128,16 +135,15 @@ export class RunReport {
   toJSON(): Report {
     const { busy, from, parts, paused } = this.#time
     const seconds = busy > 0 ? busy / 1000 : null
-    const rate = (amount: number): number | null => (seconds === null ? null : amount / seconds)
-    const { reasoning, completion } = this.#tokens
-    const chars = this.#chars.answer + this.#chars.reasoning
-    const byChars = chars > 0 ? this.#chars.reasoning / chars : null
-    const isTold = completion !== null
+    const rate = (amount: number | null): number | null =>
+      seconds === null || amount === null ? null : amount / seconds
     const bins = this.#bins.list()
     const width = this.#bins.width / 1000
     const failures = this.failures.byCode()
     const failed = this.failures.count
-    const open = bins.reduce((sum, { sums }) => sum + sums[OPEN]!, 0) / 1000
+    const total = (field: number): number => bins.reduce((sum, { sums }) => sum + sums[field]!, 0)
+    const { answers, with_tokens: told } = this.#placed
+    const tokens = (sum: number): number | null => (told > 0 ? (sum * answers) / told : null)
     return {
       records: this.answered + failed + this.invalid,
       answered: this.answered,
@@ -149,23 +155,22 @@ export class RunReport {
       empty: this.#empty,
       retried: this.#retried,
       tokens: { ...this.#tokens },
-      reasoning_share: reasoning && completion ? reasoning / completion : byChars,
+      ...this.#reasoningShare(),
       started_at: seconds === null ? null : new Date(from!).toISOString(),
       seconds,
       parts,
       paused_seconds: paused / 1000,
-      requests_per_second: rate(bins.reduce((sum, { sums }) => sum + sums[FINISHED]!, 0)),
-      tokens_per_second: isTold
-        ? rate(bins.reduce((sum, { sums }) => sum + sums[TOKENS]!, 0))
-        : null,
-      mean_open: rate(open),
+      rates_of: { ...this.#placed },
+      requests_per_second: rate(total(FINISHED)),
+      tokens_per_second: rate(tokens(total(TOKENS))),
+      mean_open: rate(total(OPEN) / 1000),
       at_height: this.#atHeight(bins),
       over_time: {
         bin_s: width,
         bins: bins.map(({ at, sums }) => ({
           time: new Date(at).toISOString(),
           requests_per_s: sums[FINISHED]! / width,
-          tokens_per_s: isTold ? sums[TOKENS]! / width : null,
+          tokens_per_s: tokens(sums[TOKENS]! / width),
           open: sums[OPEN]! / 1000 / width,
         })),
       },
@@ -174,15 +179,36 @@ export class RunReport {
       first_token_ms: distribution(this.#first),
       answer_tokens: distribution(this.#length),
       failures: failures.open,
-      answered_later: failures.later,
+      answered_later: failures.answered,
       what_if: this.#total.count === 0 ? [] : this.#whatIfs(),
     }
+  }
+
+  #reasoning({ completionTokens, reasoningTokens, chars, reasoningChars }: AnswerSample): void {
+    this.#chars.answer += chars
+    this.#chars.reasoning += reasoningChars
+    if (completionTokens === undefined || reasoningTokens === undefined) return
+    this.#reasoned.answers++
+    this.#reasoned.reasoning += reasoningTokens
+    this.#reasoned.completion += completionTokens
+  }
+
+  #reasoningShare(): Pick<Report, 'reasoning_share' | 'reasoning_of'> {
+    const { answers, reasoning, completion } = this.#reasoned
+    if (reasoning > 0 && completion > 0) {
+      return { reasoning_share: reasoning / completion, reasoning_of: answers }
+    }
+    const chars = this.#chars.answer + this.#chars.reasoning
+    const share = chars > 0 ? this.#chars.reasoning / chars : null
+    return { reasoning_share: share, reasoning_of: share === null ? 0 : this.answered }
   }
 
   #overTime({ startedAt, firstTokenMs, completionTokens }: AnswerSample, totalMs: number): void {
     const end = (startedAt ?? Number.NaN) + totalMs
     // Beyond what a Date can be: a damaged number.
     if (startedAt === undefined || !(Math.abs(end) < 8.64e15)) return
+    this.#placed.answers++
+    if (completionTokens !== undefined) this.#placed.with_tokens++
     this.#time.add(startedAt, end)
     this.#bins.add(end, FINISHED, 1)
     this.#bins.spread(startedAt, end, OPEN, totalMs)

@@ -15,7 +15,9 @@ const chromium = ['chromium', 'chromium-browser', 'google-chrome'].find(
 interface Seen {
   width: number
   scrollWidth: number
-  charts: { width: number; height: number; name: string | null; marks: number }[]
+  /** How far the widest cell of a table reaches. */
+  cellsTo: number
+  charts: { width: number; height: number; name: string | null; marks: number; texts: string[] }[]
   background: string
   ink: string
   loaded: number
@@ -27,29 +29,41 @@ const LOOK = `<script>addEventListener('load', () => {
   const charts = [...document.querySelectorAll('svg[role=img]')].map((svg) => {
     const { width, height } = svg.getBoundingClientRect()
     const marks = svg.querySelectorAll('path, rect, circle, line').length
-    return { width, height, name: svg.getAttribute('aria-label'), marks }
+    const texts = [...svg.querySelectorAll('text')].map((text) => text.textContent)
+    return { width, height, name: svg.getAttribute('aria-label'), marks, texts }
   })
-  document.body.innerHTML = '<pre id="seen"></pre>'
+  const ends = [...document.querySelectorAll('td, th')].map((cell) => {
+    const text = document.createRange()
+    text.selectNodeContents(cell)
+    return text.getBoundingClientRect().right
+  })
+  parent.document.body.innerHTML = '<pre id="seen"></pre>'
     .replace('></', '>' + encodeURIComponent(JSON.stringify({
       width: innerWidth, scrollWidth: document.documentElement.scrollWidth, charts,
+      cellsTo: Math.max(0, ...ends),
       background: style.backgroundColor, ink: style.color,
       loaded: performance.getEntriesByType('resource').length, text: document.body.innerText,
     })) + '</')
 })</script>`
 
-/** Opens a page in a headless browser. Its policy allows no script, so that the copy goes without. */
-function look(folder: string, { dark = false, width = 1100 } = {}): Seen {
-  const page = readFileSync(join(folder, 'report.html'), 'utf8')
+/** Opens a page in a headless browser, in a frame of a width. Its policy allows no script, so that the copy goes without. */
+function look(folder: string, { name = 'report.html', dark = false, width = 1100 } = {}): Seen {
+  const page = readFileSync(join(folder, name), 'utf8')
   assert.ok(page.includes('Content-Security-Policy'))
   const framed = join(folder, 'framed.html')
   const inner = page.replace(/<meta http-equiv[^>]+>/, '').replace('</body>', `${LOOK}</body>`)
-  writeFileSync(framed, inner)
+  // A window is never as narrow as a phone.
+  const source = inner.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
+  writeFileSync(
+    framed,
+    `<iframe style="border:0;width:${width}px;height:2000px" srcdoc="${source}"></iframe>`,
+  )
   const args = [
     '--headless=new',
     '--no-sandbox',
     '--disable-gpu',
     `--user-data-dir=${join(folder, 'profile')}`,
-    `--window-size=${width},2000`,
+    '--window-size=1300,2100',
     `--blink-settings=preferredColorScheme=${dark ? 0 : 1}`,
     '--dump-dom',
     `file://${framed}`,
@@ -141,20 +155,65 @@ describe('report-run over a run', () => {
     assert.equal(result.code, 0, result.stderr)
     const light = look(folder)
     const dark = look(folder, { dark: true })
-    const phone = look(folder, { width: 375 })
+    const phone = look(folder, { width: 360 })
     assert.ok(light.charts.length >= 7, `${light.charts.length} charts`)
     for (const { charts, width, scrollWidth, loaded, text } of [light, dark, phone]) {
       assert.equal(loaded, 0)
       assert.ok(scrollWidth <= width, `${scrollWidth} px wide on ${width}`)
       assert.match(text, /Report of a run[\s\S]+Next time/)
       for (const { width: wide, height, name, marks } of charts) {
-        assert.ok(wide > 200 && height > 100 && wide <= width && marks > 3, `${name}`)
+        assert.ok(wide > 200 && height > 60 && wide <= width && marks > 3, `${name}`)
         assert.ok(name)
       }
     }
     assert.equal(new Set(light.charts.map(({ name }) => name)).size, light.charts.length)
     assert.notEqual(light.background, dark.background)
     assert.notEqual(light.ink, dark.ink)
+  })
+
+  test('--html on a phone: tables of ordinary times and long names fit, seconds are told in seconds', {
+    skip: chromium === undefined ? 'chromium is not installed: NOT TESTED' : false,
+  }, async () => {
+    const long = [
+      'x'.repeat(80),
+      'a reason of several words that goes on for a line and more'.repeat(2),
+    ]
+    const answer = (id: number): string => {
+      const started_at = new Date(Date.UTC(2026, 0, 5) + 4000 * id).toISOString()
+      const total_ms = Math.round(133_000 * 1.06 ** (id - 20))
+      const timing = { started_at, first_token_ms: total_ms / 500, total_ms }
+      const usage = { prompt_tokens: 1, completion_tokens: 123_456 }
+      const conversations = [{ role: 'assistant', content: 'a' }]
+      const finish_reason = ['stop', ...long][id % 3]
+      const answered = { id, status: 'success', conversations, finish_reason, usage, timing }
+      return `${JSON.stringify(answered)}\n`
+    }
+    const failure = (code: string, id: number): string =>
+      `${JSON.stringify({ id: `f${id}`, status: 'error', error: { code } })}\n`
+    const input = [...Array.from({ length: 60 }, (_, id) => answer(id)), ...long.map(failure)]
+    const states = [1, 2, 3].map((limit) => {
+      return `${JSON.stringify({ time: `2026-01-05T00:00:0${limit}Z`, in_flight: 1, limit })}\n`
+    })
+    writeFileSync(join(folder, 'states'), states.join(''))
+    const args = ['--html', 'long.html', '--trace', 'states']
+    await run('report-run', args, { cwd: folder, input: input.join('') })
+    for (const width of [320, 360, 1200]) {
+      const seen = look(folder, { name: 'long.html', width })
+      assert.equal(seen.width, width)
+      assert.match(seen.text, /\b\d+ m \d+ s[\s\S]*x{80}/)
+      assert.ok(seen.scrollWidth <= width, `${seen.scrollWidth} px wide on ${width}`)
+      assert.ok(seen.cellsTo <= width, `cells reach ${seen.cellsTo} on ${width}`)
+      const texts = seen.charts
+        .filter(({ name }) => ['Total time', 'First token', 'Failures by code'].includes(name!))
+        .flatMap((chart) => chart.texts)
+      assert.ok(texts.length > 10)
+      for (const text of texts) assert.doesNotMatch(text, /^[\d.]+[a-zµ]$/)
+      // The trace tells no first tokens: of nothing there is no chart.
+      const names = seen.charts.map(({ name }) => name)
+      assert.ok(names.includes('Limit and requests in flight'))
+      assert.ok(!names.includes('First token over time'))
+      assert.ok(!seen.charts.some((chart) => chart.texts.some((text) => text.startsWith('0.0000'))))
+    }
   })
 
   test('--html: what comes from data is text, never markup', async () => {

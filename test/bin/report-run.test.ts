@@ -81,7 +81,7 @@ test('what failed and was answered by a run that went on is answered', async (t)
   ])
   assert.match(
     text.stdout.toString(),
-    new RegExp(`^Answered later ${first.size - 1} that had`, 'm'),
+    new RegExp(`^Also answered +${first.size - 1} that failed`, 'm'),
   )
 
   async function report(): Promise<Counts> {
@@ -89,6 +89,37 @@ test('what failed and was answered by a run that went on is answered', async (t)
     const { code, stdout, stderr } = await run('report-run', args)
     assert.deepEqual([code, stderr], [0, ''])
     return JSON.parse(stdout.toString()) as Counts
+  }
+})
+
+test('any success completes a record, whatever stands before or after it', async () => {
+  const cwd = newFolder()
+  const answer = (id: number): string => GOOD.replace('"id":1', `"id":${id}`)
+  const failure = (id: number, code = 'http-500'): string =>
+    `${JSON.stringify({ id, status: 'error', error: { code } })}\n`
+  const files = {
+    answers: answer(1) + answer(2) + answer(3),
+    failures: failure(2) + failure(3) + failure(3) + failure(4),
+    mixed: failure(1) + answer(1) + failure(1) + failure(5) + answer(1),
+  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
+  for (const args of [
+    ['answers', 'failures', 'mixed'],
+    ['mixed', 'failures', 'answers'],
+    ['failures', 'mixed', 'answers'],
+    ['answers', 'mixed', '--failures', 'failures'],
+    ['answers', 'failures', '--failures', 'mixed'],
+  ]) {
+    const { code, stdout } = await run('report-run', ['--json', ...args], { cwd })
+    const report = JSON.parse(stdout.toString()) as Counts & { repeated: number }
+    const { records, answered, failed, repeated } = report
+    const counts = { code, records, answered, failed, repeated }
+    const wanted = { code: 0, records: 5, answered: 3, failed: 2, repeated: 2 }
+    assert.deepEqual(counts, wanted, args.join(' '))
+    assert.deepEqual(
+      [report.failures, report.answered_later],
+      [{ 'http-500': 2 }, { 'http-500': 3 }],
+    )
   }
 })
 
@@ -206,10 +237,13 @@ test('the advice on concurrency goes by the trace, and gives none of few answers
   const lines = Array.from({ length: 20 }, (_, id) => TIMED.replace('"id":1', `"id":${id}`))
   writeFileSync(join(cwd, 'answers'), lines.join(''))
   writeFileSync(join(cwd, 'few'), lines.slice(1).join(''))
-  const advised = async (file: string, ...states: [number, string][]): Promise<string> => {
-    const trace = states.map(([limit, reason], second) => {
+  const advised = async (
+    file: string,
+    ...states: [number, string, object[]?][]
+  ): Promise<string> => {
+    const trace = states.map(([limit, reason, endpoints], second) => {
       const time = new Date(Date.UTC(2026, 0, 5, 10, 0, second)).toISOString()
-      return `${JSON.stringify({ time, limit, reason })}\n`
+      return `${JSON.stringify({ time, limit, reason, endpoints })}\n`
     })
     writeFileSync(join(cwd, 'trace'), trace.join(''))
     const { stdout } = await run('report-run', ['--json', file, '--trace', 'trace'], { cwd })
@@ -229,6 +263,16 @@ test('the advice on concurrency goes by the trace, and gives none of few answers
   assert.match(
     await advised('answers', [9, 'start | start'], [8, `${free} | 4 preemptions a minute`]),
     /the KV cache is the limit/,
+  )
+  const full = (limit: number, reason: string) => ({ url: 'a', limit, reason })
+  const second = { url: 'b', limit: 4, reason: free }
+  assert.match(
+    await advised(
+      'answers',
+      [13, 'start | start', [full(9, 'start'), second]],
+      [12, `4 preemptions a minute | ${free}`, [full(8, '4 preemptions a minute'), second]],
+    ),
+    /\. At 1 of 2 servers the limit moved once for preemptions: there the KV cache is the limit, /,
   )
   assert.match(await advised('few', [4, 'fixed']), /: 19 answers .* too few to tell\.$/)
 })
@@ -263,6 +307,10 @@ test('the same line twice counts once, two answers to one record are two', async
   // A line without an id may be like another one by chance.
   assert.deepEqual([report.records, report.answered, report.repeated], [4, 4, 2])
   assert.equal(report.tokens.completion, 20)
+  // The second line of a record is known again, too.
+  const again = await run('report-run', ['--json', ...args, ...args], { cwd })
+  const { answered, repeated } = JSON.parse(again.stdout.toString())
+  assert.deepEqual([answered, repeated], [6, 6])
   const { stdout, code } = await run('report-run', args, { cwd })
   assert.equal(code, 0)
   assert.match(stdout.toString(), /^Repeated +2 lines that were counted before, left out$/m)
@@ -284,6 +332,68 @@ test('over time: nothing is a blank, durations have their unit', async () => {
   assert.match(text, /^in flight {9} {2}most 0\.0$/m)
   assert.match(text, /^first token {6}█ {2}most 21\.1 s$/m)
   assert.doesNotMatch(text, /\. [a-z]/)
+})
+
+test('what is not told is no part of a mean over time', async () => {
+  const cwd = newFolder()
+  const state = (second: number, limit: number): string =>
+    `${JSON.stringify({ time: new Date(Date.UTC(2026, 0, 5, 10, 0, second)).toISOString(), limit })}\n`
+  // 120 bins, two for each block: one that is half a gap has the mean of the rest.
+  const states = Array.from({ length: 120 }, (_, second) => state(second, 8))
+  const gaps = [10, 11, 12, 31, 32, 33]
+  writeFileSync(join(cwd, 'trace'), states.filter((_, second) => !gaps.includes(second)).join(''))
+  writeFileSync(join(cwd, 'answers'), TIMED)
+  const { stdout } = await run('report-run', ['answers', '--trace', 'trace'], { cwd })
+  const line = `${'█'.repeat(5)} ${'█'.repeat(10)} ${'█'.repeat(43)}`
+  assert.match(stdout.toString(), new RegExp(`^limit {10}${line}  most 8\\.0$`, 'm'))
+})
+
+test('reasoning of a bare completion, as each kind of server names it', async () => {
+  for (const message of [
+    { content: 'four', reasoning_content: 'think!' },
+    { content: 'four', reasoning: 'think!' },
+    { content: 'four', thinking: 'think!' },
+    { content: 'four', reasoning_content: '', reasoning: null, thinking: 'think!' },
+  ]) {
+    const input = `${JSON.stringify({ choices: [{ message, finish_reason: 'stop' }] })}\n`
+    const { stdout } = await run('report-run', ['--json'], { input })
+    assert.equal(JSON.parse(stdout.toString()).reasoning_share, 0.6, JSON.stringify(message))
+  }
+})
+
+test('characters that drive a terminal or turn text around are escaped in all that is written', async () => {
+  const cwd = newFolder()
+  const WILD = [
+    '\u009b',
+    '\u0080',
+    '\u009f',
+    '\u202a',
+    '\u202e',
+    '\u2066',
+    '\u2069',
+    '\u001b',
+    '\u007f',
+  ]
+  const name = `x-timeout${WILD.join('')}`
+  writeFileSync(
+    join(cwd, 'answers'),
+    GOOD.replace('"stop"', JSON.stringify(name)) +
+      `${JSON.stringify({ id: 2, status: 'error', error: { code: name } })}\n`,
+  )
+  writeFileSync(join(cwd, 'stats'), `${JSON.stringify({ [name]: 1, in: { [name]: 1 } })}\n`)
+  const states = [1, 2].map((limit) =>
+    JSON.stringify({ time: `2026-01-05T10:00:0${limit}Z`, limit, reason: name }),
+  )
+  writeFileSync(join(cwd, 'trace'), `${states.join('\n')}\n`)
+  const args = ['answers', '--stats', 'stats', '--trace', 'trace']
+  const text = await run('report-run', [...args, '--html', 'page.html'], { cwd })
+  const json = (await run('report-run', ['--json', ...args], { cwd })).stdout.toString()
+  const page = readFileSync(join(cwd, 'page.html'), 'utf8')
+  for (const written of [text.stdout.toString(), json, page]) {
+    for (const wild of WILD) assert.ok(!written.includes(wild), encodeURIComponent(wild))
+    assert.match(written, /x-timeout\\u009b\\u0080\\u009f\\u202a\\u202e/)
+  }
+  assert.equal(JSON.parse(json).failures[name], 1)
 })
 
 interface Counts {

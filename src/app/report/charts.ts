@@ -1,3 +1,4 @@
+import { printable } from '../../core/printable.ts'
 import type { FullReport } from '../../core/report-text.ts'
 import type { Distribution } from '../../core/run-report.ts'
 import type { Plot } from './plot-library.ts'
@@ -17,6 +18,8 @@ const SIZE = {
   marginBottom: 36,
   style: { fontSize: '11px' },
 }
+/** Decimals as they are: SI's milli reads as minutes. */
+const DECIMAL = '~f'
 const FILL = 'var(--fill)'
 const SECOND = 'var(--second)'
 
@@ -82,7 +85,7 @@ function ofDistribution(
   const caption = `p50 ${number(p50)}, p90 ${number(p90)}, p99 ${number(p99)} ${unit}; logarithmic.`
   return [
     draw(title, caption, {
-      x: { type: 'log', label: `${unit} →`, tickFormat: '~s', ticks: 4 },
+      x: { type: 'log', label: `${unit} →`, tickFormat: DECIMAL, ticks: 4 },
       y: { label: '↑ answers', grid: true, ticks: 4 },
       marks: [plot.rectY(data, { x1: 'x1', x2: 'x2', y: 'count', fill: FILL }), plot.ruleY([0])],
     }),
@@ -95,6 +98,9 @@ function whatIf(plot: Plot, draw: Draw, { what_if }: FullReport): Chart[] {
   const shorter = what_if.flatMap((row) =>
     row.shorter_share === null ? [] : [{ x: `${row.timeout_s}`, y: 100 * row.shorter_share }],
   )
+  const shares = [...killed, ...shorter].map(({ y }) => y)
+  // Of nothing but zeros an axis would have a tick of 0.000000.
+  const domain = [Math.min(0, ...shares), Math.max(1, ...shares)]
   const line = (data: readonly object[], stroke: string, dash: string) =>
     plot.lineY(data, { x: 'x', y: 'y', stroke, strokeWidth: 2, strokeDasharray: dash })
   const dashed =
@@ -105,7 +111,7 @@ function whatIf(plot: Plot, draw: Draw, { what_if }: FullReport): Chart[] {
   return [
     draw('What a total timeout would have cost', caption, {
       x: { type: 'point', domain: killed.map(({ x }) => x), label: 'timeout in seconds →' },
-      y: { label: '↑ per cent', grid: true, ticks: 4 },
+      y: { label: '↑ per cent', grid: true, ticks: 4, domain },
       marks: [
         plot.ruleY([0]),
         line(killed, FILL, ''),
@@ -120,14 +126,15 @@ function whatIf(plot: Plot, draw: Draw, { what_if }: FullReport): Chart[] {
 function failures(plot: Plot, draw: Draw, report: FullReport): Chart[] {
   const data = Object.entries(report.failures)
     .slice(0, 8)
-    .map(([code, count]) => ({ code: code.slice(0, 20), count }))
+    .map(([code, count]) => ({ code: printable(code).slice(0, 20), count }))
   if (data.length === 0) return []
+  const most = Math.max(...data.map(({ count }) => count))
   return [
     draw('Failures by code', `${report.failed} records failed.`, {
       marginLeft: 130,
       marginRight: 40,
       height: 60 + 24 * data.length,
-      x: { label: 'records →', ticks: 3, tickFormat: '~s', grid: true },
+      x: { label: 'records →', ticks: Math.min(3, most), tickFormat: '~s', grid: true },
       y: { label: null, domain: data.map(({ code }) => code) },
       marks: [
         plot.barX(data, { x: 'count', y: 'code', fill: FILL }),
@@ -153,8 +160,12 @@ function trace(plot: Plot, draw: Draw, { trace: told }: FullReport): Chart[] {
       line('in_flight', FILL, ''),
       line('limit', SECOND, '5 4'),
     ]),
-    chart('First token over time', 'The median of the last ones.', 'milliseconds', [
-      line('first_token_ms', FILL, ''),
-    ]),
+    ...(data.every((bin) => bin.first_token_ms === null)
+      ? []
+      : [
+          chart('First token over time', 'The median of the last ones.', 'milliseconds', [
+            line('first_token_ms', FILL, ''),
+          ]),
+        ]),
   ]
 }

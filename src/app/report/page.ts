@@ -1,6 +1,7 @@
+import { printable } from '../../core/printable.ts'
 import { formatDuration } from '../../core/quantity.ts'
 import { percent } from '../../core/report-advice.ts'
-import { type FullReport, lengthLeft, pauses } from '../../core/report-text.ts'
+import { type FullReport, lengthLeft, pauses, reasoningOf, untold } from '../../core/report-text.ts'
 import { type Chart, charts } from './charts.ts'
 import { loadPlot } from './plot-library.ts'
 
@@ -25,7 +26,7 @@ section, figure { margin: 1.25rem 0 0; min-width: 0 }
 svg { width: 100%; height: auto; display: block; overflow: visible }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 td, th { text-align: right; white-space: nowrap; padding: .2rem .4rem; border-bottom: 1px solid var(--line); font-weight: 400 }
-th { color: var(--soft); font-size: .85rem } td:first-child, th:first-child { text-align: left; white-space: normal; overflow-wrap: break-word }
+th { color: var(--soft); font-size: .85rem } td:first-child, th:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere }
 @media (max-width: 26rem) { td, th { font-size: .85rem; padding: .2rem } }
 li { margin: .35rem 0; overflow-wrap: anywhere } ul { padding-left: 1.1rem }
 `
@@ -47,6 +48,9 @@ export async function reportPage(report: FullReport): Promise<string> {
 <h1>Report of a run</h1>
 <p class="soft">${escaped(when(report))}</p>
 ${numbers(report)}
+${untold(report)
+  .map((line) => `<p class="soft">${escaped(line.join(': '))}</p>`)
+  .join('\n')}
 <div class="grid">
 ${figures}
 </div>
@@ -77,7 +81,10 @@ function numbers(report: FullReport): string {
     ['retried', `${report.retried}`],
     ['prompt tokens', `${tokens.prompt ?? '?'}`],
     ['completion tokens', `${tokens.completion ?? '?'}`],
-    ['of it reasoning', reasoning_share === null ? '?' : percent(reasoning_share)],
+    [
+      `of it reasoning${reasoningOf(report)}`,
+      reasoning_share === null ? '?' : percent(reasoning_share),
+    ],
     ['answers/s', report.requests_per_second?.toFixed(2) ?? '?'],
     ['tokens/s', report.tokens_per_second?.toFixed(0) ?? '?'],
     ['open in the mean', report.mean_open?.toFixed(1) ?? '?'],
@@ -99,19 +106,8 @@ function tables(report: FullReport): string {
     percent(row.killed_share),
     row.shorter_share === null ? lengthLeft(row) : percent(row.shorter_share),
   ])
-  const distributions = (['total_ms', 'first_token_ms', 'answer_tokens'] as const).flatMap(
-    (name) => {
-      const { count, mean, p50, p90, p99, max } = report[name]
-      if (count === 0) return []
-      const isTime = name !== 'answer_tokens'
-      const values = [mean, p50, p90, p99, max].map((value) =>
-        isTime ? formatDuration(value) : `${Math.round(value)}`,
-      )
-      return [[NAMES[name], ...values]]
-    },
-  )
   return [
-    table('Percentiles', ['', 'mean', 'p50', 'p90', 'p99', 'max'], distributions),
+    percentiles(report),
     table(
       'What a total timeout would have cost',
       ['timeout', 'killed', 'share', 'shorter by'],
@@ -119,12 +115,31 @@ function tables(report: FullReport): string {
     ),
     table('Finish reasons', ['reason', 'answers'], rows(report.finish_reasons)),
     table('Failures by code', ['code', 'records'], rows(report.failures)),
-    table('Failed, and answered later', ['code', 'records'], rows(report.answered_later)),
+    table(
+      'Failed at one time, answered at another',
+      ['code', 'records'],
+      rows(report.answered_later),
+    ),
     table('Why the limit moved', ['reason', 'times'], rows(report.trace?.reasons ?? {})),
   ].join('\n')
 }
 
-const NAMES = { total_ms: 'total time', first_token_ms: 'first token', answer_tokens: 'tokens' }
+const DISTRIBUTIONS = [
+  ['total time', 'total_ms', formatDuration],
+  ['first token', 'first_token_ms', formatDuration],
+  ['tokens', 'answer_tokens', (value: number) => `${Math.round(value)}`],
+] as const
+
+/** One line for each percentile: six columns of times are wider than a phone. */
+function percentiles(report: FullReport): string {
+  const told = DISTRIBUTIONS.filter(([, name]) => report[name].count > 0)
+  if (told.length === 0) return ''
+  const rows = (['mean', 'p50', 'p90', 'p99', 'max'] as const).map((at) => [
+    at,
+    ...told.map(([, name, format]) => format(report[name][at])),
+  ])
+  return table('Percentiles', ['', ...told.map(([title]) => title)], rows)
+}
 
 function table(title: string, head: readonly string[], rows: readonly string[][]): string {
   if (rows.length === 0) return ''
@@ -142,5 +157,5 @@ function nextTime({ advice }: FullReport): string {
 
 function escaped(text: string): string {
   const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-  return text.replaceAll(/[&<>"]/g, (character) => entities[character]!)
+  return printable(text).replaceAll(/[&<>"]/g, (character) => entities[character]!)
 }

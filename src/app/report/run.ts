@@ -4,6 +4,7 @@ import type { ValueRange } from '../../core/field.ts'
 import { FILE_SENTENCES, kindIsClear } from '../../core/file-kind.ts'
 import { KeyRule } from '../../core/key.ts'
 import { KnownLines } from '../../core/known-lines.ts'
+import { printable } from '../../core/printable.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
 import { RunReport } from '../../core/run-report.ts'
@@ -54,16 +55,18 @@ export async function reportRun(
     const sample = samples.read(scanner, bytes, range)
     if (sample === undefined) return false
     const { failures } = report
+    const key = named && keys.fingerprint(bytes, named)
     if (typeof sample === 'string') {
-      failures.fail(sample, named && keys.fingerprint(bytes, named))
+      failures.fail(sample, key)
+      if (key !== undefined && lines.hasKey(key)) failures.answer(key)
       return true
     }
-    if (named !== undefined) {
-      if (lines.isKnown(bytes, range)) {
+    if (key !== undefined) {
+      if (lines.isKnown(key, bytes, range)) {
         report.repeated++
         return true
       }
-      if (failures.any) failures.answer(keys.fingerprint(bytes, named))
+      failures.answer(key)
     }
     report.answer(sample)
     return true
@@ -76,7 +79,6 @@ export async function reportRun(
     worst = Math.max(worst, found.code)
     return found
   }
-  // First, so that only the keys of what failed are remembered, and not those of all answers.
   if (options.failures !== undefined) {
     report.invalid += (await read([options.failures], 'no record of a failure', answers)).invalid
   }
@@ -99,7 +101,7 @@ export async function reportRun(
     ...(traced && { trace: traced }),
   }
   if (options.html !== undefined) await writeHtml(options.html, full)
-  const text = options.json ? `${JSON.stringify(full)}\n` : reportText(full)
+  const text = options.json ? `${printable(JSON.stringify(full))}\n` : reportText(full)
   await writeAll(context.stdout.fd, Buffer.from(text), '<stdout>')
   return Math.max(worst, damaged ? EXIT.data : EXIT.ok)
 }
