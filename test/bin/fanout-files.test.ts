@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -449,5 +450,50 @@ describe('input files', { concurrency: true }, () => {
     assert.match(result.stderr, /^fanout-complete: \.: .*directory.*\[io\]$/m)
     assert.match(result.stderr, /^ERROR sample sha256:\w+: b\.gz:3: /m)
     assert.ok(executable('fanout-complete'))
+  })
+
+  test('damaged gzip: every whole line before the damage is asked, at any read size', async (t) => {
+    const { constants, gunzipSync, gzipSync } = await import('node:zlib')
+    const server = await serve(t, answerWell)
+    const folder = newFolder()
+    const cut = gzipSync(prompts(2000)).subarray(0, 3000)
+    writeFileSync(join(folder, 'cut.gz'), cut)
+    const whole = gunzipSync(cut, { finishFlush: constants.Z_SYNC_FLUSH }).toString()
+    const count = whole.split('\n').length - 1
+    const torn = new RegExp(
+      `^fanout-complete: cut\\.gz:${count + 1}:1: warning: .*\\[gzip-truncated\\]$`,
+      'm',
+    )
+    for (const size of [[], ['--read-size', '1M'], ['--read-size', '7']]) {
+      const args = ['--url', server.url, ...MODEL, '--stats', 'stats', ...size, 'cut.gz']
+      const result = await run('fanout-complete', args, { cwd: folder })
+      assert.equal(result.code, 1, result.stderr)
+      const ids = parsed<Answered>(result.stdout.toString().trim().split('\n')).map(({ id }) => id)
+      assert.deepEqual(
+        ids.toSorted((a, b) => Number(a) - Number(b)),
+        Array.from({ length: count }, (_, at) => at + 1),
+      )
+      assert.match(result.stderr, /^fanout-complete: cut\.gz: .*ends early \[gzip-truncated\]$/m)
+      assert.match(result.stderr, torn)
+      assert.equal((JSON.parse(readFileSync(join(folder, 'stats'), 'utf8')) as Stats).failed, 0)
+    }
+  })
+
+  test('a read error in the middle: what was read before it is asked', async (t) => {
+    const server = await serve(t, answerWell)
+    const broken = async function* (): AsyncGenerator<Buffer, void, void> {
+      yield Buffer.from(`${prompts(1000)}{"id":1001`)
+      await sleep(10)
+      throw Object.assign(new Error('i/o error'), { code: 'EIO' })
+    }
+    const input = Readable.from(broken(), { objectMode: false })
+    const result = await fanout(server.url, ['-c', '4', '--model', 'm'], { input })
+    assert.equal(result.code, 2)
+    assert.equal(result.records.length, 1000)
+    assert.equal(result.failures.length, 0)
+    assert.match(
+      result.stderr,
+      /^fanout-complete: <stdin>: cannot read: input\/output error \[io\]$/m,
+    )
   })
 })
