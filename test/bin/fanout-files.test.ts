@@ -137,6 +137,31 @@ describe('-o FILE', { concurrency: true }, () => {
     assert.equal(settled.stats.skipped, 3)
   })
 
+  test('--keep-order: a record that ends the run holds back no answer behind it', async (t) => {
+    const server = await serve(t, answerWell, {
+      gets: {
+        // So that all records wait for the name of the model, and are asked at once.
+        '/v1/models': (response) =>
+          void setTimeout(() => json(response, { data: [{ id: 'm' }] }), 200),
+      },
+    })
+    const folder = newFolder()
+    const [out, stats] = [join(folder, 'out.jsonl'), join(folder, 'stats')]
+    const args = ['--url', server.url, '-o', out, '--resume', '--keep-order']
+    const before = await run('fanout-complete', args, { input: '{"id":5,"prompt":"other"}\n' })
+    assert.equal(before.code, 0, before.stderr)
+    const result = await run('fanout-complete', [...args, '--stats', stats], { input: prompts(9) })
+    assert.equal(result.code, 2)
+    assert.match(
+      result.stderr,
+      /the answer to '5' that is there answers another request.*\[changed\]$/m,
+    )
+    assert.match(result.stderr, /^fanout-complete: 9 records: 8 answered, 0 failed/m)
+    assert.deepEqual(idsOf(out), [5, 1, 2, 3, 4, 6, 7, 8, 9])
+    const counts = JSON.parse(readFileSync(stats, 'utf8')) as Stats
+    assert.deepEqual([counts.records, counts.answered, counts.left], [9, 8, 1])
+  })
+
   test('a record in the input twice is not lost on resume', async (t) => {
     const server = await serve(t, answerWell)
     const out = join(newFolder(), 'out.jsonl')
@@ -379,6 +404,28 @@ describe('standard output', { concurrency: true }, () => {
       input: prompts(2),
     })
     assert.equal(nothing.code, 1, nothing.stderr)
+  })
+
+  test('--keep-order: failures that cannot be written hold back no answer', async (t) => {
+    const answered = settleable<void>()
+    const server = await serve(t, async (request, response, nth) => {
+      if (lastMessage(request) !== 'p2') answerWell(request, response)
+      if (nth === 4) answered.resolve()
+      if (lastMessage(request) !== 'p2') return
+      await answered.promise
+      await sleep(100)
+      json(response, {}, 400)
+    })
+    const stats = join(newFolder(), 'stats')
+    const options = ['--keep-order', '--failures', '/dev/full', '--stats', stats]
+    const args = ['--url', server.url, ...MODEL, ...options]
+    const result = await run('fanout-complete', args, { input: prompts(5) })
+    assert.equal(result.code, 2)
+    assert.match(result.stderr, /\/dev\/full: cannot write: no space left/)
+    const ids = parsed<Answered>(result.stdout.toString().trim().split('\n')).map(({ id }) => id)
+    assert.deepEqual(ids, [1, 3, 4, 5])
+    const counts = JSON.parse(readFileSync(stats, 'utf8')) as Stats
+    assert.deepEqual([counts.records, counts.answered, counts.failed], [5, 4, 1])
   })
 
   test('a reader that goes away ends the run quietly with exit code 0', async (t) => {
