@@ -11,8 +11,9 @@ import { newFolder, type Result, run } from '../support/run.ts'
 /** Milliseconds after which a process that no signal ends is killed, so that the test tells of it. */
 const HANGS = 10_000
 
-/** What a writer gives who has the pipe open and writes nothing. */
-async function* silence(): AsyncGenerator<Uint8Array, void, void> {
+/** What a writer gives who has the pipe open and writes nothing, or nothing more. */
+async function* silence(before = ''): AsyncGenerator<Uint8Array, void, void> {
+  if (before !== '') yield Buffer.from(before)
   await new Promise(() => {})
   yield Buffer.alloc(0)
 }
@@ -32,16 +33,17 @@ async function isUp({ pid }: ChildProcess): Promise<void> {
   await sleep(400)
 }
 
-/** Runs a binary that has nothing to read yet, and sends it one signal. */
+/** Runs a binary that has nothing more to read than `before`, and sends it one signal. */
 async function signalled(
   name: string,
   args: string[],
   signal: NodeJS.Signals,
   cwd = newFolder(),
+  before = '',
 ): Promise<Result> {
   return run(name, args, {
     cwd,
-    input: silence(),
+    input: silence(before),
     onStart: (child) => {
       const kill = setTimeout(() => child.kill('SIGKILL'), HANGS)
       void once(child, 'exit').then(() => clearTimeout(kill))
@@ -98,6 +100,23 @@ describe('a signal before the first byte of input', { concurrency: 2 }, () => {
     assert.equal(code, 143)
     const stats = JSON.parse(readFileSync(join(folder, 's'), 'utf8'))
     assert.deepEqual([stats.records, stats.completed_files.completed], [0, 1])
+  })
+
+  test('repair-truncated early in a file: the records so far are written, and counted', async () => {
+    const folder = newFolder()
+    const lines = '{"id":1}\n{"id":2}\n{"id":\n{"id":3}\n'
+    const options = ['--stats', 's', '--removed', 'r']
+    const result = await signalled('repair-truncated', options, 'SIGTERM', folder, lines)
+    assert.equal(result.code, 143)
+    assert.equal(result.stdout.toString(), '{"id":1}\n{"id":2}\n{"id":3}\n')
+    const {
+      files,
+      lines: read,
+      kept,
+      removed,
+    } = JSON.parse(readFileSync(join(folder, 's'), 'utf8'))
+    assert.deepEqual([files, read, kept, removed], [1, 4, 3, 1])
+    assert.match(readFileSync(join(folder, 'r'), 'utf8'), /^\{.*\}\n$/)
   })
 
   for (const [name, args] of [
