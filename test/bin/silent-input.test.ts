@@ -119,6 +119,23 @@ describe('a signal before the first byte of input', { concurrency: 2 }, () => {
     assert.match(readFileSync(join(folder, 'r'), 'utf8'), /^\{.*\}\n$/)
   })
 
+  for (const options of [[], ['--shuffle', '1'], ['--shuffle', '1', '--limit', '1']]) {
+    test(`extract-prompts ${options.join(' ')}: the counts of the rows so far balance`, async () => {
+      const folder = newFolder()
+      const rows = '{"a":1}\n{"a":2}\n'
+      const prompts = '{"prompt":"a"}\n{"prompt":"b"}\n{"no":1}\n'
+      for (const input of [rows, prompts, rows + prompts]) {
+        const args = [...options, '--stats', 's', '--rejects', 'r']
+        const { code } = await signalled('extract-prompts', args, 'SIGTERM', folder, input)
+        assert.equal(code, 143)
+        const counts = JSON.parse(readFileSync(join(folder, 's'), 'utf8'))
+        assert.equal(counts.rows, input.split('\n').length - 1)
+        assert.equal(counts.rows, counts.prompts + counts.rejected + counts.left_out)
+      }
+      assert.equal(readFileSync(join(folder, 'r'), 'utf8').split('\n').length - 1, 6)
+    })
+  }
+
   for (const [name, args] of [
     ['dedupe-completed', ['--completed', 'fifo']],
     ['fanout-complete', ['--url', 'http://127.0.0.1:9/v1', '-o', 'out', '--completed', 'fifo']],
