@@ -6,7 +6,9 @@ import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { prompts } from '../support/fanout.ts'
 import { newFolder, type Result, run } from '../support/run.ts'
+import { answerWell, serve } from '../support/servers.ts'
 
 /** Milliseconds after which a process that no signal ends is killed, so that the test tells of it. */
 const HANGS = 10_000
@@ -150,6 +152,59 @@ describe('a signal before the first byte of input', { concurrency: 2 }, () => {
     })
   }
 })
+
+describe('a signal before an output that is a FIFO has a reader', { concurrency: 2 }, () => {
+  const fanout = ['--url', 'http://127.0.0.1:9/v1', 'empty']
+  for (const [name, args] of [
+    ['fanout-complete', [...fanout, '-o', 'fifo']],
+    ['fanout-complete', [...fanout, '--failures', 'fifo']],
+    ['fanout-complete', [...fanout, '--trace', 'fifo']],
+    ['fanout-complete', [...fanout, '--stats', 'fifo']],
+    ['validate-jsonl', ['--stats', 'fifo', 'empty']],
+    ['export-conversations', ['--to', 'messages', '-o', 'fifo', 'empty']],
+  ] as const) {
+    for (const [signal, code] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const) {
+      test(`${signal}: ${name} ${args.join(' ')}`, async () => {
+        const folder = newFolder()
+        fifo(folder)
+        writeFileSync(join(folder, 'empty'), '')
+        const result = await signalled(name, [...args], signal, folder)
+        assert.equal(result.code, code, result.stderr)
+      })
+    }
+  }
+})
+
+test('a FIFO that gets a reader late has all that is written to it', async (t) => {
+  const server = await serve(t, answerWell)
+  const folder = newFolder()
+  const path = fifo(folder)
+  const input = prompts(3000)
+  for (const option of ['-o', '--stats']) {
+    let read: Promise<string> | undefined
+    const args = ['--url', server.url, '--model', 'm', option, path]
+    const result = await run('fanout-complete', args, {
+      input,
+      onStart: (child) => void isUp(child).then(() => (read = readFile(path, 'utf8'))),
+    })
+    assert.equal(result.code, 0, result.stderr)
+    const text = await read!
+    if (option === '-o') assert.equal(linesOf(text).length, 3000)
+    else assert.equal(JSON.parse(text).answered, 3000)
+  }
+})
+
+/** Whole lines of JSON. */
+function linesOf(text: string): unknown[] {
+  assert.ok(text.endsWith('\n'))
+  return text
+    .slice(0, -1)
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown)
+}
 
 test('a FIFO is read until its last writer has gone, however late they come', async () => {
   const folder = newFolder()
