@@ -15,8 +15,12 @@ export interface Destination extends RepairTarget {
   settle(offset: number): Promise<void>
   /** The file is repaired. */
   commit(): Promise<void>
-  /** The file is refused, or the run ends. */
+  /** The file is refused, or the run ends by an error. */
   abandon(): Promise<void>
+  /** A signal ends the run: where a part of a file is of use, that is written. */
+  interrupt(): Promise<void>
+  /** Whether what was done so far is done, though the file has not come to its end. */
+  readonly stays: boolean
 }
 
 interface Range {
@@ -78,6 +82,17 @@ export class FilterDestination implements Destination {
     await this.#out.idle()
   }
 
+  async interrupt(): Promise<void> {
+    await this.#add()
+    if (!this.#committed) return this.abandon()
+    await this.#out.flush()
+    await this.#pieces.commit()
+  }
+
+  get stays(): boolean {
+    return this.#committed
+  }
+
   async #add(): Promise<void> {
     const ranges = [...this.#held.splice(0), ...this.#fresh.splice(0)]
     // A file without any record so far may be refused at its end.
@@ -91,6 +106,7 @@ export class FilterDestination implements Destination {
 
 /** The file itself. */
 export class InPlaceDestination implements Destination {
+  readonly stays = false
   #file: InPlaceFile
   #pieces: Pieces
   #suffix: string
@@ -143,10 +159,15 @@ export class InPlaceDestination implements Destination {
       await this.#file.close()
     }
   }
+
+  interrupt(): Promise<void> {
+    return this.abandon()
+  }
 }
 
 /** Nowhere: the file is only looked at. */
 export class CheckDestination implements Destination {
+  readonly stays = true
   #pieces: Pieces
 
   constructor(pieces: Pieces) {
@@ -172,6 +193,8 @@ export class CheckDestination implements Destination {
   async commit(): Promise<void> {}
 
   async abandon(): Promise<void> {}
+
+  async interrupt(): Promise<void> {}
 }
 
 /** Standard output as a sink that several files share. */

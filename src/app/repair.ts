@@ -3,7 +3,7 @@ import type { Context } from '../cli/command.ts'
 import { FILE_SENTENCES, fileKind, kindIsClear } from '../core/file-kind.ts'
 import { REPAIR_POLICY, Repairer } from '../core/repair.ts'
 import type { RepairCounts } from '../core/repair-counts.ts'
-import { EXIT, ToolError, usageError } from '../core/tool-error.ts'
+import { EXIT, Interrupted, ToolError, usageError } from '../core/tool-error.ts'
 import type { FdSink } from '../files/fd-sink.ts'
 import type { InPlaceFile } from '../files/in-place.ts'
 import type { Input } from '../files/input.ts'
@@ -243,12 +243,18 @@ class RepairRun {
       repairer.finish()
       await destination.commit()
     } catch (error) {
-      await destination.abandon()
-      if (error instanceof ToolError && error.exitCode === EXIT.data) this.counts.refused!++
+      await this.#endEarly(error, repairer, destination)
       throw error
     }
     this.#finished(input.name, repairer.counts, repairer.exitCode, pieces)
     if (damage !== undefined) throw damage
+  }
+
+  async #endEarly(error: unknown, repairer: Repairer, destination: Destination): Promise<void> {
+    if (error instanceof Interrupted) await destination.interrupt()
+    else await destination.abandon()
+    if (error instanceof ToolError && error.exitCode === EXIT.data) this.counts.refused!++
+    else if (destination.stays && repairer.hasRecord) addCounts(this.counts, repairer.counts)
   }
 
   #finished(file: string, counts: RepairCounts, exitCode: number, pieces: Pieces): void {

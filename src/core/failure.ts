@@ -24,6 +24,10 @@ export const FAILURES = {
   'in-band-error': { retried: true, help: 'an error inside an answer of status 200' },
   aborted: { retried: true, help: 'finish_reason abort' },
   'not-jsonl': { retried: false, help: 'the input line is no JSON' },
+  'line-too-long': {
+    retried: false,
+    help: 'the input line is longer than 256 MiB, and is not kept',
+  },
   'no-prompt': { retried: false, help: 'the record has nothing to ask' },
   'bad-messages': { retried: false, help: 'messages that end with the assistant' },
   'bad-batch-line': {

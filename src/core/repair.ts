@@ -55,6 +55,11 @@ export class Repairer {
     this.#cutCode = cutCode
   }
 
+  /** A valid record has come: what becomes of each line so far is decided. */
+  get hasRecord(): boolean {
+    return !this.#waiting
+  }
+
   /**
    * Takes a block of lines.
    *

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs'
 import { ioError, ToolError } from '../core/tool-error.ts'
+import { openPipe } from './pipe-output.ts'
 import { retryStaleSync } from './stale.ts'
 
 /** A file descriptor that answers are written to. */
@@ -19,11 +20,16 @@ export interface AppendTarget {
  * Opens FILE to append to it, or to write it anew. What it holds stays until `empty`: a run that ends
  * before its first answer, by a server that is not there, costs no answers of the run before.
  *
- * @throws ToolError where it cannot be opened
+ * @param interrupted aborted where nobody waits for the reader of a FIFO any longer
+ * @throws ToolError where it cannot be opened, Interrupted
  */
-export function openAppend(file: string, overwrite: boolean): AppendTarget {
+export async function openAppend(
+  file: string,
+  overwrite: boolean,
+  interrupted: AbortSignal,
+): Promise<AppendTarget> {
   try {
-    let fd = retryStaleSync(() => openSync(file, 'a'))
+    let fd = (await openPipe(file, interrupted)) ?? retryStaleSync(() => openSync(file, 'a'))
     const reopen = (): number => {
       const stale = fd
       fd = openSync(file, 'a')

@@ -459,6 +459,18 @@ describe('the output', () => {
     const closed = await run(NAME, ['-q'], { input, shell: '"$0" "$@" | head -n 1; exit' })
     assert.deepEqual([closed.code, closed.stderr], [0, ''])
   })
+
+  test('that nobody reads: the counts of --shuffle balance', async () => {
+    const stats = join(newFolder(), 'stats')
+    const { code } = await run(NAME, ['--shuffle', '1', '--stats', stats], {
+      input,
+      shell: '"$0" "$@" | head -n 1; exit',
+    })
+    assert.equal(code, 0)
+    const { rows, prompts, left_out } = JSON.parse(readFileSync(stats, 'utf8'))
+    assert.deepEqual([rows, prompts + left_out], [100_000, 100_000])
+    assert.ok(prompts < rows)
+  })
 })
 
 test('usage errors', async () => {

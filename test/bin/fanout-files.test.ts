@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -147,6 +148,31 @@ describe('-o FILE', { concurrency: true }, () => {
     const settled = await fanout(url, other, { input })
     assert.equal(settled.code, 0, settled.stderr)
     assert.equal(settled.stats.skipped, 3)
+  })
+
+  test('--keep-order: a record that ends the run holds back no answer behind it', async (t) => {
+    const server = await serve(t, answerWell, {
+      gets: {
+        // So that all records wait for the name of the model, and are asked at once.
+        '/v1/models': (response) =>
+          void setTimeout(() => json(response, { data: [{ id: 'm' }] }), 200),
+      },
+    })
+    const folder = newFolder()
+    const [out, stats] = [join(folder, 'out.jsonl'), join(folder, 'stats')]
+    const args = ['--url', server.url, '-o', out, '--resume', '--keep-order']
+    const before = await run('fanout-complete', args, { input: '{"id":5,"prompt":"other"}\n' })
+    assert.equal(before.code, 0, before.stderr)
+    const result = await run('fanout-complete', [...args, '--stats', stats], { input: prompts(9) })
+    assert.equal(result.code, 2)
+    assert.match(
+      result.stderr,
+      /the answer to '5' that is there answers another request.*\[changed\]$/m,
+    )
+    assert.match(result.stderr, /^fanout-complete: 9 records: 8 answered, 0 failed/m)
+    assert.deepEqual(idsOf(out), [5, 1, 2, 3, 4, 6, 7, 8, 9])
+    const counts = JSON.parse(readFileSync(stats, 'utf8')) as Stats
+    assert.deepEqual([counts.records, counts.answered, counts.left], [9, 8, 1])
   })
 
   test('a record in the input twice is not lost on resume', async (t) => {
@@ -421,6 +447,28 @@ describe('standard output', { concurrency: true }, () => {
     assert.equal(nothing.code, 1, nothing.stderr)
   })
 
+  test('--keep-order: failures that cannot be written hold back no answer', async (t) => {
+    const answered = settleable<void>()
+    const server = await serve(t, async (request, response, nth) => {
+      if (lastMessage(request) !== 'p2') answerWell(request, response)
+      if (nth === 4) answered.resolve()
+      if (lastMessage(request) !== 'p2') return
+      await answered.promise
+      await sleep(100)
+      json(response, {}, 400)
+    })
+    const stats = join(newFolder(), 'stats')
+    const options = ['--keep-order', '--failures', '/dev/full', '--stats', stats]
+    const args = ['--url', server.url, ...MODEL, ...options]
+    const result = await run('fanout-complete', args, { input: prompts(5) })
+    assert.equal(result.code, 2)
+    assert.match(result.stderr, /\/dev\/full: cannot write: no space left/)
+    const ids = parsed<Answered>(result.stdout.toString().trim().split('\n')).map(({ id }) => id)
+    assert.deepEqual(ids, [1, 3, 4, 5])
+    const counts = JSON.parse(readFileSync(stats, 'utf8')) as Stats
+    assert.deepEqual([counts.records, counts.answered, counts.failed], [5, 4, 1])
+  })
+
   test('a reader that goes away ends the run quietly with exit code 0', async (t) => {
     const server = await serve(t, answerWell)
     const args = ['--url', server.url, ...MODEL, '-c', '2', '-q']
@@ -490,5 +538,50 @@ describe('input files', { concurrency: true }, () => {
     assert.match(result.stderr, /^fanout-complete: \.: .*directory.*\[io\]$/m)
     assert.match(result.stderr, /^ERROR sample sha256:\w+: b\.gz:3: /m)
     assert.ok(executable('fanout-complete'))
+  })
+
+  test('damaged gzip: every whole line before the damage is asked, at any read size', async (t) => {
+    const { constants, gunzipSync, gzipSync } = await import('node:zlib')
+    const server = await serve(t, answerWell)
+    const folder = newFolder()
+    const cut = gzipSync(prompts(2000)).subarray(0, 3000)
+    writeFileSync(join(folder, 'cut.gz'), cut)
+    const whole = gunzipSync(cut, { finishFlush: constants.Z_SYNC_FLUSH }).toString()
+    const count = whole.split('\n').length - 1
+    const torn = new RegExp(
+      `^fanout-complete: cut\\.gz:${count + 1}:1: warning: .*\\[gzip-truncated\\]$`,
+      'm',
+    )
+    for (const size of [[], ['--read-size', '1M'], ['--read-size', '7']]) {
+      const args = ['--url', server.url, ...MODEL, '--stats', 'stats', ...size, 'cut.gz']
+      const result = await run('fanout-complete', args, { cwd: folder })
+      assert.equal(result.code, 1, result.stderr)
+      const ids = parsed<Answered>(result.stdout.toString().trim().split('\n')).map(({ id }) => id)
+      assert.deepEqual(
+        ids.toSorted((a, b) => Number(a) - Number(b)),
+        Array.from({ length: count }, (_, at) => at + 1),
+      )
+      assert.match(result.stderr, /^fanout-complete: cut\.gz: .*ends early \[gzip-truncated\]$/m)
+      assert.match(result.stderr, torn)
+      assert.equal((JSON.parse(readFileSync(join(folder, 'stats'), 'utf8')) as Stats).failed, 0)
+    }
+  })
+
+  test('a read error in the middle: what was read before it is asked', async (t) => {
+    const server = await serve(t, answerWell)
+    const broken = async function* (): AsyncGenerator<Buffer, void, void> {
+      yield Buffer.from(`${prompts(1000)}{"id":1001`)
+      await sleep(10)
+      throw Object.assign(new Error('i/o error'), { code: 'EIO' })
+    }
+    const input = Readable.from(broken(), { objectMode: false })
+    const result = await fanout(server.url, ['-c', '4', '--model', 'm'], { input })
+    assert.equal(result.code, 2)
+    assert.equal(result.records.length, 1000)
+    assert.equal(result.failures.length, 0)
+    assert.match(
+      result.stderr,
+      /^fanout-complete: <stdin>: cannot read: input\/output error \[io\]$/m,
+    )
   })
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ChildProcess } from 'node:child_process'
 import {
   closeSync,
   existsSync,
@@ -356,6 +357,25 @@ describe('as a filter', () => {
     })
   })
 
+  for (const [how, end, code] of [
+    ['a signal', (child) => child.kill('SIGTERM'), 143],
+    ['a closed pipe', (child) => child.stdout?.destroy(), 0],
+  ] as [string, (child: ChildProcess) => void, number][]) {
+    test(`--stats balance and tell what was done before ${how}`, async () => {
+      const file = join(newFolder(), 'stats')
+      const result = await run('repair-truncated', ['--stats', file], {
+        input: endless(`${WHOLE}${BAD}\n`),
+        onStart: (child) => child.stdout?.once('data', () => end(child)),
+      })
+      assert.equal(result.code, code, result.stderr.slice(-1000))
+      const counts = JSON.parse(read(file))
+      const { files, lines, kept, removed, framing, records } = counts
+      assert.deepEqual([files, lines, records], [1, kept + removed + framing, kept])
+      assert.ok(kept > 0 && removed > 0 && framing > 0)
+      if (code > 0) assert.equal(result.stdout.toString().split('\n').length - 1, kept)
+    })
+  }
+
   test('-q says only what exit 1 means', async () => {
     const quiet = await repairText(`${WHOLE}\n${TORN}`, '-q')
     assert.deepEqual([quiet.stderr, quiet.code], ['', 0])
@@ -473,3 +493,12 @@ describe('as a filter', () => {
     assert.equal((await repair('--nonsense')).code, 2)
   })
 })
+
+/** Lines without end. */
+async function* endless(lines: string): AsyncGenerator<Uint8Array, void, void> {
+  const block = Buffer.from(lines.repeat(1000))
+  for (;;) {
+    yield block
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}

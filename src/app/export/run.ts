@@ -67,7 +67,7 @@ async function openOutputs(
 ): Promise<Outputs> {
   const open = async (name: string | undefined): Promise<RowOutput> => {
     if (name === undefined) return new LinesOutput(context.stdout.fd)
-    const file = new OutputFile(name)
+    const file = await OutputFile.open(name, context.interrupt.reading)
     return form === 'parquet' ? ParquetOutput.create(file) : new LinesOutput(file.fd, file)
   }
   const train = await open(names[0])

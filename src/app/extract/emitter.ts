@@ -20,11 +20,20 @@ interface LeftOut {
   sample: number
   skip: number
   limit: number
+  /** Read, and not written when the run ended before its input did. */
+  unwritten: number
 }
 
 /** Chooses among the prompts (--sample, --shuffle, --skip, --limit) and writes them (--samples, --shard). */
 export class Emitter {
-  readonly leftOut: LeftOut = { empty: 0, too_long: 0, sample: 0, skip: 0, limit: 0 }
+  readonly leftOut: LeftOut = {
+    empty: 0,
+    too_long: 0,
+    sample: 0,
+    skip: 0,
+    limit: 0,
+    unwritten: 0,
+  }
   /** Prompts that were passed on, and the records that they became. */
   prompts = 0
   records = 0
@@ -40,6 +49,7 @@ export class Emitter {
   #shuffling: RowHash | undefined
   #order: HashOrder | undefined
   #waiting = new ByteBuilder()
+  /** Prompts that wait for their place in the order. */
   #ordered = 0
   #shard: Shard | undefined
 
@@ -102,20 +112,21 @@ export class Emitter {
 
   /** Writes what waited for its place in the order. */
   async finish(): Promise<void> {
-    let given = 0
     for await (const record of this.#order?.inOrder() ?? []) {
       const { limit } = this.#options
       if (limit !== undefined && this.prompts >= limit) break
       this.#choose(record, ID_LENGTH, ID_LENGTH + record.readUInt32LE(), record.length)
-      given++
+      this.#ordered--
       if (this.#out.length >= WRITE_SIZE) await this.#sink.flushBehind()
     }
-    this.leftOut.limit += this.#ordered - given
+    this.leftOut.limit += this.#ordered
+    this.#ordered = 0
     await this.#sink.flush()
   }
 
   /** Ends the write that is under way, and removes what lies on disk. */
   async close(): Promise<void> {
+    this.leftOut.unwritten += this.#ordered
     await this.#sink.settled()
     await this.#order?.close()
   }

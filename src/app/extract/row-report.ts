@@ -67,6 +67,7 @@ export class RowReport {
   }
 
   async close(): Promise<void> {
+    await this.settle()
     await this.#rejects?.close()
   }
 

@@ -102,6 +102,8 @@ async function readFile(
     await extractor.endFile(file === '-' ? STDIN_NAME : file)
     return EXIT.ok
   } catch (error) {
+    // What the rest of the file would have said of its shape nobody knows.
+    extractor.shapeKnown()
     const code = reportTrouble(context, error)
     await extractor.settle()
     return code

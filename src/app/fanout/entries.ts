@@ -5,7 +5,7 @@ import type { FailedRecord } from '../../core/output-record.ts'
 import { problemText } from '../../core/problem-text.ts'
 import { type InputRecord, type RecordRules, readRecord } from '../../core/record.ts'
 import { RecordError } from '../../core/record-error.ts'
-import type { TextLine } from '../../streams/split-lines.ts'
+import { LONGEST_LINE, type TextLine } from '../../streams/split-lines.ts'
 
 /** A line of input on its way: a record to be asked, or one that cannot be. */
 export type Entry = { file: string; line: number } & (
@@ -13,6 +13,12 @@ export type Entry = { file: string; line: number } & (
   | { kind: 'unusable'; key: string; code: string; message: string; input: FailedRecord['input'] }
   | { kind: 'blank' }
 )
+
+type Unusable = Omit<Extract<Entry, { kind: 'unusable' }>, 'file' | 'line'>
+
+/** A text that is longer may be no string any more as JSON, in which a character may be six. */
+const LONGEST_TEXT = 64 * 1024 * 1024
+const MIB = 1024 * 1024
 
 const SPACE = 0x20
 const BOM = '\ufeff'
@@ -27,7 +33,8 @@ export class EntryReader {
     this.#rules = rules
   }
 
-  read({ file, line, text, bytes: raw }: TextLine): Entry {
+  read({ file, line, text, bytes: raw, longKey }: TextLine): Entry {
+    if (longKey !== undefined) return { file, line, ...tooLong(longKey) }
     if (raw !== undefined) return { file, line, ...this.#noUtf8(raw) }
     const json = text.startsWith(BOM) ? text.slice(1) : text
     const end = this.#load(json)
@@ -73,7 +80,7 @@ export class EntryReader {
     return this.#bytes.toString('utf8', range.start, range.end)
   }
 
-  #noJson(text: string, end: number): Omit<Extract<Entry, { kind: 'unusable' }>, 'file' | 'line'> {
+  #noJson(text: string, end: number): Unusable {
     const problem = grammarProblem(this.#bytes, 0, end, true)
     const what = problem ? problemText(problem.code, this.#bytes, problem.at, end) : 'no JSON'
     const column = (problem?.at ?? 0) + 1
@@ -82,11 +89,11 @@ export class EntryReader {
       key: JSON.stringify(lineKey(this.#bytes, 0, end)),
       code: 'not-jsonl',
       message: `column ${column}: ${what}`,
-      input: { text },
+      input: end > LONGEST_TEXT ? { base64: this.#bytes.toString('base64', 0, end) } : { text },
     }
   }
 
-  #noUtf8(bytes: Buffer): Omit<Extract<Entry, { kind: 'unusable' }>, 'file' | 'line'> {
+  #noUtf8(bytes: Buffer): Unusable {
     const base64 = bytes.toString('base64')
     return {
       kind: 'unusable',
@@ -95,6 +102,17 @@ export class EntryReader {
       message: 'the line is no UTF-8',
       input: { base64 },
     }
+  }
+}
+
+/** A failure cannot hold the line either. */
+function tooLong(key: string): Unusable {
+  return {
+    kind: 'unusable',
+    key: JSON.stringify(key),
+    code: 'line-too-long',
+    message: `the line is longer than ${LONGEST_LINE / MIB} MiB`,
+    input: { text: '' },
   }
 }
 

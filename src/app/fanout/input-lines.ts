@@ -26,7 +26,13 @@ export async function* inputLines(
       const { input, blocks } = await openBlocks(context, operand, {
         blockSize: options.readSize ?? READ_SIZE,
       })
-      yield* splitLines(blocks, input.name)
+      yield* splitLines(blocks, input.name, {
+        onCut: (line) => {
+          const message = 'the compressed data ends inside the line, which is not asked'
+          const place = { file: input.name, line, column: 1 }
+          context.report.warning(message, `${input.compression}-truncated`, place)
+        },
+      })
       await input.close()
     } catch (error) {
       onTrouble(reportTrouble(context, error))

@@ -58,11 +58,15 @@ export async function openOutputs(
       : undefined
   try {
     const answered = await prepare(context, options, new Answered(rule, shard))
+    const { reading } = context.interrupt
     const target =
-      output === undefined ? standardOutput(context.stdout.fd) : openAppend(output, overwrite)
+      output === undefined
+        ? standardOutput(context.stdout.fd)
+        : await openAppend(output, overwrite, reading)
     if (failures !== undefined && isFilled(failures)) await mendTail(context, failures)
     if (trace !== undefined && !overwrite && isFilled(trace)) await mendTail(context, trace)
-    const failureTarget = failures === undefined ? undefined : openAppend(failures, false)
+    const failureTarget =
+      failures === undefined ? undefined : await openAppend(failures, false, reading)
     return new OpenOutputs(clock, options.sync, target, failureTarget, answered, lock)
   } catch (error) {
     lock?.release()

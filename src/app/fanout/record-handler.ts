@@ -70,7 +70,7 @@ export class RecordHandler {
   /** Resolves when the line has come to its end and what is to be written is written. */
   async handle(entry: Entry): Promise<void> {
     if (entry.kind === 'blank') return
-    const { accounting, stop, shard } = this.#parts
+    const { accounting, shard } = this.#parts
     accounting.records++
     if (shard !== undefined && shardOfText(keyOf(entry), shard.count) !== shard.index) {
       accounting.otherShards++
@@ -79,12 +79,11 @@ export class RecordHandler {
     const index = this.#index++
     this.#open++
     try {
-      const line = await this.#resultOf(entry)
+      // In the order of the input those behind wait for this one, whatever becomes of it.
+      const line = await this.#resultOf(entry).catch((error: unknown) => this.#endRun(error))
       await this.#deliver(index, line)
     } catch (error) {
-      // What is asked already is still worth its answer.
-      if (error instanceof ToolError && error.code === 'changed') stop.endSoon(error)
-      else stop.end(error as Error)
+      this.#endRun(error)
     } finally {
       this.#open--
       if (this.#open === 0) this.#idle?.()
@@ -98,6 +97,13 @@ export class RecordHandler {
         this.#idle = resolve
       })
     }
+  }
+
+  #endRun(error: unknown): undefined {
+    const { stop } = this.#parts
+    // What is asked already is still worth its answer.
+    if (error instanceof ToolError && error.code === 'changed') stop.endSoon(error)
+    else stop.end(error as Error)
   }
 
   async #deliver(index: number, line: string | undefined): Promise<void> {

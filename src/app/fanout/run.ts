@@ -66,7 +66,7 @@ export async function fanout(
   const progress = startProgress(context, options, operands, clock, accounting, live)
   let exitCode: number = EXIT.ok
   try {
-    trace = openTrace(context, options, { clock, accounting, engine, waiting })
+    trace = await openTrace(context, options, { clock, accounting, engine, waiting })
     const lines = inputLines(context, operands, options, (code) => {
       exitCode = Math.max(exitCode, code)
     })

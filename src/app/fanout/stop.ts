@@ -14,10 +14,12 @@ export class Stop {
   #onQuit: (() => void)[] = []
   #inFlight: (() => number)[] = []
   #cancelDrain: (() => void) | undefined
+  #closed = false
 
   /** @param drain milliseconds that TERM and HUP leave to what is in flight */
   constructor(context: Context, clock: Clock, drain: number) {
     context.interrupt.onSignal((signal, count, cause) => {
+      if (this.#closed) return
       if (count > 1) return this.quit()
       this.#request()
       const left = this.#inFlight.reduce((sum, count) => sum + count(), 0)
@@ -61,6 +63,7 @@ export class Stop {
 
   /** Nothing is in flight any more: what is left of the drain is not waited for. */
   close(): void {
+    this.#closed = true
     this.#cancelDrain?.()
   }
 

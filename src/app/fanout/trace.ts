@@ -3,6 +3,7 @@ import type { Context } from '../../cli/command.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ClosedPipe, EXIT, ioError, ToolError } from '../../core/tool-error.ts'
 import { LineWriter } from '../../files/line-writer.ts'
+import { openPipe } from '../../files/pipe-output.ts'
 import type { Accounting } from './accounting.ts'
 import type { PooledEndpoint } from './endpoint-pool.ts'
 import type { Engine } from './engine.ts'
@@ -33,16 +34,17 @@ export class Trace {
   #stop: () => void
   #ended = false
 
-  constructor(context: Context, options: FanoutOptions, parts: TraceParts, file: string) {
+  constructor(
+    context: Context,
+    options: FanoutOptions,
+    parts: TraceParts,
+    { fd, file }: { fd: number; file: string },
+  ) {
     const { clock } = parts
     this.#context = context
     this.#options = options
     this.#parts = parts
-    try {
-      this.#fd = openSync(file, options.overwrite ? 'w' : 'a')
-    } catch (error) {
-      throw ioError(error, file, 'write')
-    }
+    this.#fd = fd
     // A full disk is not waited out: answers are worth that, a trace is not.
     const writing = { clock, regular: false, syncEvery: 0, onBlocked: () => {} }
     this.#writer = new LineWriter(this.#fd, file, writing)
@@ -136,15 +138,22 @@ export class Trace {
 /**
  * Begins the trace that the options ask for.
  *
- * @throws ToolError where its file cannot be written
+ * @throws ToolError where its file cannot be written, Interrupted
  */
-export function openTrace(
+export async function openTrace(
   context: Context,
   options: FanoutOptions,
   parts: TraceParts,
-): Trace | undefined {
-  const { trace } = options
-  return trace === undefined ? undefined : new Trace(context, options, parts, trace)
+): Promise<Trace | undefined> {
+  const { trace: file, overwrite } = options
+  if (file === undefined) return undefined
+  try {
+    const fd =
+      (await openPipe(file, context.interrupt.reading)) ?? openSync(file, overwrite ? 'w' : 'a')
+    return new Trace(context, options, parts, { fd, file })
+  } catch (error) {
+    throw ioError(error, file, 'write')
+  }
 }
 
 function whole(value: number | undefined): number | undefined {
