@@ -91,7 +91,8 @@ export class Progress {
     const { done, total, errors, answered, completionTokens, waiting, pace } = now
     const { eta } = this.#measure(now)
     const elapsed = (clock.now() - this.#startedAt) / 1000
-    const rate = elapsed > 0 ? done / elapsed : 0
+    // What was answered before this run is done, but says nothing of how fast it goes.
+    const rate = elapsed > 0 ? (answered + errors) / elapsed : 0
     const mean = answered > 0 ? Math.round(completionTokens / answered) : 0
     const wait = waiting === undefined ? '' : `, waiting: ${waiting}`
     const limit = pace === undefined ? '' : `, ${pace}`
@@ -125,11 +126,13 @@ export class Progress {
     this.#options.report.raw(`\r${this.#bar()}\u001b[K`)
   }
 
-  #sample({ done, completionTokens, delivered, openLengths }: ProgressState): Sample {
+  #sample(state: ProgressState): Sample {
+    const { answered, errors, completionTokens, delivered, openLengths } = state
     const at = this.#options.clock.now()
     const open = openLengths.length
     // As a trace counts them: also what the answers have brought that are still coming.
     const tokens = Math.max(completionTokens, delivered ?? 0)
+    const done = answered + errors
     const sample = { at, done, tokens, delivered: delivered ?? 0, open }
     this.#mostOpen = Math.max(this.#mostOpen, open)
     this.#samples.push(sample)

@@ -19,6 +19,7 @@ const CHOICES = Buffer.from('choices')
 const CONVERSATIONS = Buffer.from('conversations')
 const FINISH_REASON = Buffer.from('finish_reason')
 const TEXT = Buffer.from('text')
+const TURNS = Buffer.from('turns')
 
 /**
  * Whether the record that the scanner has just read is an answer and not the trace of a failure:
@@ -68,6 +69,7 @@ export function shortcomingsOf(
     const text = findMember(scanner, bytes, TEXT)
     const finish = findMember(scanner, bytes, FINISH_REASON)
     if (conversations === undefined && text === undefined && finish === undefined) continue
+    const turns = findMember(scanner, bytes, TURNS)
     const messages = conversations && parse(bytes, conversations)
     const answer: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
     return ofChoices([
@@ -76,6 +78,7 @@ export function shortcomingsOf(
         ...(conversations && { message: answer ?? {} }),
         ...(text && { text: stringAt(bytes, text) }),
       },
+      ...(turns ? ofTurns(parse(bytes, turns), messages) : []),
     ])
   }
   return []
@@ -109,6 +112,19 @@ function holders(scanner: JsonScanner, bytes: Buffer, start: number): number[] {
   const body = findMember(scanner, bytes, BODY)
   if (body !== undefined && bytes[body.start] === 0x7b) found.unshift(body.start)
   return found
+}
+
+/** The turns of a conversation as choices: each may have been cut, or have said nothing. */
+function ofTurns(turns: unknown, messages: unknown): object[] {
+  const reasons = Array.isArray(turns)
+    ? turns.map((turn: { finish_reason?: unknown } | null) => ({
+        finish_reason: turn?.finish_reason,
+      }))
+    : []
+  const answers = Array.isArray(messages)
+    ? messages.filter((message: { role?: unknown } | null) => message?.role === 'assistant')
+    : []
+  return [...reasons, ...answers.map((message: unknown) => ({ message }))]
 }
 
 function ofChoices(choices: unknown): Shortcoming[] {

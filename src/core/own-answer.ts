@@ -11,8 +11,9 @@ const NAMES = [
   'finish_reason',
   'status',
   'error',
+  'turns',
 ] as const
-const [RESPONSE, CHOICES, CONVERSATIONS, TEXT, FINISH_REASON, STATUS, ERROR] = NAMES.keys()
+const [RESPONSE, CHOICES, CONVERSATIONS, TEXT, FINISH_REASON, STATUS, ERROR, TURNS] = NAMES.keys()
 const [CONTENT, VALUE] = [0, 1]
 
 const QUOTE = 0x22
@@ -49,7 +50,8 @@ export class OwnAnswer {
     const record = this.#record
     const status = record.value(STATUS!)
     if (status !== undefined && !isToken(bytes, status, SUCCESS)) return false
-    if (record.has(ERROR!)) return false
+    // Each turn may have been cut.
+    if (record.has(ERROR!) || record.has(TURNS!)) return false
     const finish = record.value(FINISH_REASON!)
     if (finish !== undefined && mayBeCut(bytes, finish)) return false
     const messages = record.value(CONVERSATIONS!)

@@ -1,5 +1,6 @@
 import { rootCertificates } from 'node:tls'
 import { Client, type Dispatcher, EnvHttpProxyAgent } from 'undici'
+import { usageError } from '../core/tool-error.ts'
 
 /** How connections to one server are made. */
 export interface ConnectionSettings {
@@ -116,5 +117,18 @@ export function proxyOf(
   const httpProxy = env.http_proxy || env.HTTP_PROXY || ''
   const httpsProxy = env.https_proxy || env.HTTPS_PROXY || ''
   if (httpProxy === '' && httpsProxy === '') return undefined
-  return { httpProxy, httpsProxy, noProxy: env.no_proxy || env.NO_PROXY || '' }
+  const noProxy = env.no_proxy || env.NO_PROXY || ''
+  return {
+    httpProxy: proxyUrl(httpProxy, 'http_proxy'),
+    httpsProxy: proxyUrl(httpsProxy, 'https_proxy'),
+    noProxy,
+  }
+}
+
+/** The URL of a proxy, which as for curl may do without a scheme. */
+function proxyUrl(proxy: string, variable: string): string {
+  if (proxy === '') return ''
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(proxy) ? proxy : `http://${proxy}`
+  if (/^https?:/i.test(url) && URL.canParse(url)) return url
+  throw usageError(`$${variable} names no http or https proxy (such as http://proxy:3128)`)
 }

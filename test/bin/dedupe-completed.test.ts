@@ -357,6 +357,8 @@ describe('shortcomings', () => {
       '{"custom_id":"k","response":{"status_code":200,"body":{"choices":[{"finish_reason":"stop","message":{"content":null}}]}}}',
     ],
     ['empty', '{"id":"k","status":"success","prompt":"p","text":""}'],
+    ['length', turned('b', 'length')],
+    ['empty', turned('', 'stop')],
   ]
   for (const [word, line] of forms) {
     test(`${word}: ${line.slice(0, 90)}`, async () => {
@@ -504,3 +506,21 @@ describe('the input', () => {
     }
   })
 })
+
+/** A conversation whose second answer is a good one. */
+function turned(first: string, reason: string): string {
+  const conversations = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: first },
+    { role: 'user', content: 'c' },
+    { role: 'assistant', content: 'd' },
+  ]
+  const turns = [{ finish_reason: reason }, { finish_reason: 'stop' }]
+  return JSON.stringify({
+    id: 'k',
+    status: 'success',
+    conversations,
+    finish_reason: 'stop',
+    turns,
+  })
+}

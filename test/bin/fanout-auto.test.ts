@@ -59,7 +59,7 @@ test('preempted requests that wait are ours, and the metrics stay believed', asy
     speed: 80,
     keepAliveMs: 0,
   })
-  const lines = Array.from({ length: 250 }, (_, id) => JSON.stringify({ id, prompt: `q${id}` }))
+  const lines = Array.from({ length: 120 }, (_, id) => JSON.stringify({ id, prompt: `q${id}` }))
   try {
     const fanout = (concurrency: string) => {
       const args = ['-c', concurrency, '--clock-speed', '80', '--url', `${server.url}/v1`]

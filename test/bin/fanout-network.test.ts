@@ -114,6 +114,13 @@ test('HTTP_PROXY and NO_PROXY are honoured', async () => {
     const direct = await ask({ HTTP_PROXY: proxyUrl, NO_PROXY: '127.0.0.1' })
     assert.equal(direct.code, 0, direct.stderr)
     assert.equal(proxied, 0)
+    // As curl takes it, too.
+    const bare = await ask({ HTTP_PROXY: proxyUrl.slice('http://'.length), NO_PROXY: '' })
+    assert.equal(bare.code, 0, bare.stderr)
+    assert.ok(proxied >= 3, `${proxied} requests came through the proxy`)
+    const wrong = await ask({ https_proxy: 'socks5://127.0.0.1:9' })
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.stderr, /\$https_proxy names no http or https proxy/)
   } finally {
     for (const each of [server, proxy]) {
       each.closeAllConnections()

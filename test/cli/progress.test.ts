@@ -72,6 +72,21 @@ test('the line without a terminal', () => {
   )
 })
 
+test('records that were answered before say nothing of how fast it goes', () => {
+  let now = 0
+  let written = ''
+  const report = new Reporter('x', (text) => {
+    written += text
+  })
+  const state = { ...STATE, done: 2000, answered: 0, errors: 0 }
+  const options = { report, state: () => state, live: false, columns: () => 0, every: 0 }
+  const progress = new Progress({ ...options, clock: { ...systemClock(), now: () => now } })
+  now = 4000
+  progress.show()
+  progress.stop()
+  assert.match(written, /^Progress: 2000\/25000 \(0 errors\), 0\.0 req\/s/)
+})
+
 test('the bar counts what comes, not only what is whole', async () => {
   let now = 0
   let written = ''

@@ -253,10 +253,8 @@ export class RecordHandler {
       return
     }
     this.#parts.engine.pool.hold('output')
-    report.warning(
-      `${reason}: answers are kept, no new requests until they can be written`,
-      'output',
-    )
+    // Also where a person wants errors only: a night may pass so.
+    report.error(`${reason}: answers are kept, no new requests until they can be written`, 'output')
   }
 }
 

@@ -100,7 +100,7 @@ export async function reportRun(
     ...(stats && { stats }),
     ...(traced && { trace: traced }),
   }
-  if (options.html !== undefined) await writeHtml(options.html, full)
+  if (options.html !== undefined) await writeHtml(context, options.html, full)
   const text = options.json ? `${printable(JSON.stringify(full))}\n` : reportText(full)
   await writeAll(context.stdout.fd, Buffer.from(text), '<stdout>')
   return Math.max(worst, damaged ? EXIT.data : EXIT.ok)
@@ -180,10 +180,10 @@ function parse(bytes: Buffer, { start, end }: ValueRange): unknown {
   return JSON.parse(bytes.toString('utf8', start, end)) as unknown
 }
 
-async function writeHtml(name: string, report: FullReport): Promise<void> {
+async function writeHtml(context: Context, name: string, report: FullReport): Promise<void> {
   const { reportPage } = await import('./page.ts')
   const page = await reportPage(report)
-  const file = new OutputFile(name)
+  const file = await OutputFile.open(name, context.interrupt.reading)
   try {
     await writeAll(file.fd, Buffer.from(page), name)
   } catch (error) {
