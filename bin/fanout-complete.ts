@@ -330,8 +330,8 @@ ${shardNotes}
 Codes of failures:
 ${failureCodes()}
 
-Exit code: 0 every record is answered, 1 some failed, 2 wrong usage, no server or an output that cannot
-be written; 130, 143, 129 after INT, TERM (and --drain-on), HUP.
+Exit code: 0 every record is answered or nobody reads on (| head), 1 some failed, 2 wrong usage, no
+server or an output that cannot be written; 130, 143, 129 after INT, TERM (and --drain-on), HUP.
 `,
   run: async (context, options, operands) => {
     const { fanout } = await import('../src/app/fanout/run.ts')
