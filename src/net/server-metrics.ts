@@ -19,9 +19,11 @@ const NAMES = {
 /**
  * Reads vLLM's gauges from Prometheus text: requests summed over engines, the cache of the fullest.
  *
+ * @param model whose gauges count where there are those of several
  * @returns undefined where the text does not tell how many requests run and wait
  */
-export function parseServerLoad(text: string): ServerLoad | undefined {
+export function parseServerLoad(told: string, model?: string): ServerLoad | undefined {
+  const text = model === undefined ? told : linesOf(told, model)
   const kvUse = Math.max(0, ...(valuesOf(text, NAMES.kvUse) ?? []))
   const running = sumOf(text, NAMES.running)
   const waiting = sumOf(text, NAMES.waiting)
@@ -32,6 +34,28 @@ export function parseServerLoad(text: string): ServerLoad | undefined {
     kvUse: kvUse > 1 ? 0 : kvUse,
     preemptions: sumOf(text, NAMES.preemptions),
   }
+}
+
+/**
+ * The model that the gauges are of, where they name models and ours is none of them.
+ *
+ * @returns undefined where they are, or may be, of ours
+ */
+export function foreignModel(text: string, model: string): string | undefined {
+  const names = text.split('\n').flatMap((line) => modelOf(line) ?? [])
+  return names.includes(model) ? undefined : names[0]
+}
+
+/** The lines that name this model, or none. */
+function linesOf(text: string, model: string): string {
+  const lines = text.split('\n')
+  return lines.filter((line) => (modelOf(line) ?? model) === model).join('\n')
+}
+
+/** The model of a line of vLLM's. */
+function modelOf(line: string): string | undefined {
+  const [, name] = /^vllm:\w+\{[^}]*?\bmodel_name="((?:[^"\\]|\\.)*)"/.exec(line) ?? []
+  return name?.replaceAll(/\\(.)/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped))
 }
 
 function sumOf(text: string, names: readonly string[]): number | undefined {

@@ -102,6 +102,9 @@ describe('/metrics of no use are told once, and the run goes on by first tokens'
     asked?: number
   }
   const html = '<html><body>vllm:num_requests_waiting 3</body></html>'
+  const others = ['num_requests_running', 'num_requests_waiting', 'kv_cache_usage_perc']
+    .map((name) => `vllm:${name}{model_name="other"} 0.95\n`)
+    .join('')
   const lies = 'vllm:num_requests_running -1\nvllm:num_requests_waiting NaN\n'
   const useless: Record<string, Useless> = {
     '404': {
@@ -117,6 +120,11 @@ describe('/metrics of no use are told once, and the run goes on by first tokens'
       why: 'does not tell how',
     },
     silence: { reply: () => {}, why: 'gives no metrics' },
+    'another model': {
+      reply: (response: ServerResponse) => void response.end(others),
+      why: "tells of the model 'other', not 'm'",
+      asked: 1,
+    },
     'a queue that is none': {
       reply: (response: ServerResponse) =>
         void response.end('vllm:num_requests_running 9\nvllm:num_requests_waiting 1000000\n'),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseServerLoad } from '../../src/net/server-metrics.ts'
+import { foreignModel, parseServerLoad } from '../../src/net/server-metrics.ts'
 
 const metrics = (...uses: number[]): string =>
   [
@@ -27,4 +27,22 @@ test('what does not tell how many wait is no help', () => {
   }
   const negative = 'vllm:num_requests_running 1\nvllm:num_requests_waiting -5\n'
   assert.equal(parseServerLoad(negative), undefined)
+})
+
+const gauge = (model: string, running: number): string =>
+  ['running', 'waiting']
+    .map((what) => `vllm:num_requests_${what}{engine="0",model_name="${model}"} ${running}`)
+    .join('\n')
+
+test('of several models only ours counts', () => {
+  const text = `${gauge('a', 3)}\n${gauge('b\\"c', 4)}`
+  assert.equal(parseServerLoad(text, 'a')!.running, 3)
+  assert.equal(parseServerLoad(text, 'b"c')!.waiting, 4)
+  assert.equal(parseServerLoad(text)!.running, 7)
+})
+
+test('metrics of other models alone are named so', () => {
+  assert.equal(foreignModel(gauge('other', 1), 'a'), 'other')
+  assert.equal(foreignModel(`${gauge('other', 1)}\n${gauge('a', 1)}`, 'a'), undefined)
+  assert.equal(foreignModel(metrics(0.4), 'a'), undefined, 'they name no model')
 })

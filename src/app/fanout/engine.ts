@@ -50,6 +50,7 @@ export class Engine {
   #completer: Promise<Completer> | undefined
   #diagnosis: Diagnosis
   #costs: TokenCosts
+  #model: string | undefined
   #pacers: Pacer[] = []
   #stopLooking: () => void
   #loop = performance.eventLoopUtilization()
@@ -176,6 +177,7 @@ export class Engine {
       const pacer = new Pacer(endpoint, {
         clock,
         max,
+        model: () => this.#model,
         waiting: () => this.pool.waiting > 0,
         onChange: () => this.pool.serve(),
         onUselessMetrics: ({ server }, why) => {
@@ -214,9 +216,10 @@ export class Engine {
 
   async #makeCompleter(): Promise<Completer> {
     const { endpoint, system, noStream, model, historyReasoning, onLength } = this.#options
+    this.#model = model ?? (await this.#onlyModel())
     return new Completer(this.#asker, {
       endpoint,
-      model: model ?? (await this.#onlyModel()),
+      model: this.#model,
       system,
       stream: !noStream,
       historyReasoning,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { PaceController } from '../../core/pace.ts'
 import type { PaceView } from '../../core/pace-signals.ts'
-import { parseServerLoad, type ServerLoad } from '../../net/server-metrics.ts'
+import { foreignModel, parseServerLoad, type ServerLoad } from '../../net/server-metrics.ts'
 import type { PooledEndpoint } from './endpoint-pool.ts'
 
 const SECOND = 1000
@@ -20,6 +20,8 @@ const TOO_SOON = 10
 export interface PacerOptions {
   clock: Clock
   max: number
+  /** What is asked for, once it is known. */
+  model: () => string | undefined
   /** Whether any request waits for its turn here. */
   waiting: () => boolean
   /** The limit may have grown. */
@@ -153,7 +155,9 @@ export class Pacer {
     const text = await this.#endpoint.server.metrics()
     this.#asking = false
     if (this.#useless >= MOST_USELESS) return
-    const load = text === undefined ? undefined : parseServerLoad(text)
+    const model = this.#options.model()
+    if (text !== undefined && model !== undefined && this.#isForeign(text, model)) return
+    const load = text === undefined ? undefined : parseServerLoad(text, model)
     if (load !== undefined) {
       this.#useless = 0
       this.#load = { at, load }
@@ -162,5 +166,14 @@ export class Pacer {
     if (++this.#useless < MOST_USELESS) return
     const why = text === undefined ? 'gives no metrics' : 'does not tell how many requests wait'
     this.#options.onUselessMetrics(this.#endpoint, why)
+  }
+  /** Whether the metrics are those of another model, as in front of several servers; said once. */
+  #isForeign(text: string, model: string): boolean {
+    const other = foreignModel(text, model)
+    if (other === undefined) return false
+    this.#useless = Number.POSITIVE_INFINITY
+    if (this.#load !== undefined) this.controller.restart()
+    this.#options.onUselessMetrics(this.#endpoint, `tells of the model '${other}', not '${model}'`)
+    return true
   }
 }
