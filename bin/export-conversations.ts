@@ -47,7 +47,7 @@ export const command = defineCommand({
     only: list({
       group: 'Choice',
       metavar: 'FINISH,...',
-      describe: 'Only answers that ended so: stop drops those that were cut',
+      describe: 'Only answers whose turns all ended so: stop drops those that were cut',
     }),
     minChars: count({
       group: 'Choice',

@@ -18,6 +18,7 @@ const MEMBERS = [
   'token_ids',
   'status',
   'error',
+  'turns',
 ] as const
 type Member = (typeof MEMBERS)[number]
 /** The fields of the default rule of keys are found in the same pass, from this place on. */
@@ -43,6 +44,8 @@ export interface AnswerRecord extends ValueRange {
   isBatch: boolean
   /** The token of why the answer ended. */
   finishReason: ValueRange | undefined
+  /** What fanout-complete says of each turn, of several; why it ended among it. */
+  provenance: ValueRange | undefined
   model: ValueRange | undefined
   usage: ValueRange | undefined
   promptTokenIds: ValueRange | undefined
@@ -74,6 +77,7 @@ export class AnswerReader {
       turns: [],
       isBatch: false,
       finishReason: finder.value(PLACES.finish_reason),
+      provenance: finder.value(PLACES.turns),
       model: finder.value(PLACES.model),
       usage: finder.value(PLACES.usage),
       promptTokenIds: finder.value(PLACES.prompt_token_ids),

@@ -307,6 +307,22 @@ describe('choice', () => {
     assert.ok(all.rows.some(({ id }) => id === 'twice'))
   })
 
+  test('--only looks at every turn of a conversation', async () => {
+    const of = (id: number, ...reasons: string[]): string => {
+      const conversations = reasons.flatMap((_, turn) => [user(`q${id}.${turn}`), assistant('a')])
+      const turns = reasons.map((finish_reason) => ({ finish_reason }))
+      const finish_reason = reasons.at(-1)
+      return JSON.stringify({ id, status: 'success', conversations, finish_reason, turns })
+    }
+    const lines = [of(1, 'stop', 'stop'), of(2, 'length', 'stop'), of(3, 'stop', 'length')]
+    const { rows, stats } = await exported(['--to', 'specforge', '--only', 'stop'], lines)
+    assert.deepEqual(
+      rows.map(({ id }) => id),
+      ['1'],
+    )
+    assert.equal(stats.left_out_by_reason.finish, 2)
+  })
+
   test('--split is the same for every order, and keeps the samples of a prompt together', async () => {
     const lines = Array.from({ length: 600 }, (_, index) =>
       answered(`p${index % 200}#${Math.floor(index / 200)}`, [user(`q${index}`), assistant('a')]),

@@ -94,10 +94,12 @@ export class Exporter {
 
   #flaw(bytes: Buffer, record: AnswerRecord): LeftOutCode | undefined {
     const { only, minChars } = this.#options
-    const { turns, isBatch, finishReason } = record
+    const { turns, isBatch } = record
     if (isBatch && this.#settings.form !== 'openai-batch') return 'no-question'
     if (turns.length === 0) return isBatch ? 'no-answer' : 'roles'
-    if (only.length > 0 && !only.includes(stringAt(bytes, finishReason) ?? 'null')) return 'finish'
+    if (only.length > 0 && reasonsOf(bytes, record).some((reason) => !only.includes(reason))) {
+      return 'finish'
+    }
     const flaw = this.#form.check(bytes, turns)
     if (flaw !== undefined) return flaw
     if (this.#settings.style.reasoning === 'inline' && turns.some((turn) => isParts(bytes, turn))) {
@@ -201,4 +203,16 @@ function withoutSample(bytes: Uint8Array, start: number, end: number): number {
   let at = end
   while (at > start && bytes[at - 1]! >= 0x30 && bytes[at - 1]! <= 0x39) at--
   return at < end && at > start + 1 && bytes[at - 1] === 0x23 ? at - 1 : end
+}
+
+/** Why the answer ended, and each of its turns where there were several. */
+function reasonsOf(bytes: Buffer, { finishReason, provenance }: AnswerRecord): string[] {
+  const reasons = [stringAt(bytes, finishReason) ?? 'null']
+  if (provenance === undefined) return reasons
+  const turns: unknown = JSON.parse(bytes.toString('utf8', provenance.start, provenance.end))
+  for (const turn of Array.isArray(turns) ? turns : []) {
+    const reason = (turn as { finish_reason?: unknown } | null)?.finish_reason
+    if (typeof reason === 'string') reasons.push(reason)
+  }
+  return reasons
 }
