@@ -65,6 +65,8 @@ export class PaceSignals {
   waiting = 0
   leastWaiting = 0
   medianWaiting = 0
+  /** The server has taken a request of ours. */
+  hasStarted = false
   /** The number of running requests grows: a queue may be a burst of prefills. */
   rising = false
   /** Milliseconds that the first tokens took since somebody began to note them. */
@@ -94,6 +96,7 @@ export class PaceSignals {
   #running: number[] = []
 
   firstToken(ms: number): void {
+    this.hasStarted = true
     this.#firstTokens++
     if (this.lately.length < MOST_NOTED) this.lately.push(ms)
     this.floor.add(ms)
@@ -101,6 +104,7 @@ export class PaceSignals {
 
   /** An answer that comes whole has ended, so that the server has taken another request meanwhile. */
   admitted(): void {
+    this.hasStarted = true
     this.#firstTokens++
   }
 

@@ -206,7 +206,9 @@ export class PaceController {
 
   /** Takes what waits in the server's queue off the limit, in one step. */
   #shrink({ now, open }: PaceView): boolean {
-    const { leastWaiting, rising, noise } = this.signals
+    const { leastWaiting, rising, noise, hasStarted } = this.signals
+    // The first prompt of all may be a long one.
+    if (!hasStarted) return false
     // A full cache makes requests wait until one of the long answers ends.
     const pressed = this.#isPressed(now) ? PRESSED_SLACK * Math.sqrt(open) : 0
     const slack = Math.max(this.signals.slack, pressed)

@@ -263,6 +263,9 @@ describe('single rules', () => {
     const pace = controllerAt(100)
     const waiting = { open: 100, unstarted: 60, metrics: metrics({ waiting: 60 }) }
     seconds(pace, 1, 5, waiting)
+    assert.equal(pace.limit, 100, 'not before the server has taken any')
+    pace.signals.admitted()
+    seconds(pace, 1, 5, waiting)
     const { limit, reason } = pace
     assert.ok(limit >= 40 && limit <= 45, String(limit))
     assert.equal(reason, '60 waiting at the server')

@@ -72,6 +72,8 @@ export class Pacer {
     if (endpoint.resting) {
       // A server that is down has no metrics; they are asked for anew when it is back.
       if (Number.isFinite(this.#useless)) this.#useless = 0
+      this.#load = undefined
+      this.#freshAt = undefined
       return
     }
     void this.#ask()
