@@ -1,3 +1,13 @@
+import {
+  BESIDE,
+  type Body,
+  type Choice,
+  firstChoice,
+  hasFinished,
+  indexOf,
+  plainName,
+  REASONING_NAMES,
+} from './choice.ts'
 import { merged, mergedParts, withoutIndices } from './delta-merge.ts'
 import { errorBeside, errorEvent, errorIn, excerpt, parseObject } from './error-body.ts'
 import { EventTemplate } from './event-template.ts'
@@ -19,14 +29,8 @@ export interface Answer {
 
 export type Usage = Record<string, unknown>
 
-/** The names under which servers send reasoning: vLLM now, vLLM and SGLang before, DeepSpec. */
-const REASONING_NAMES = ['reasoning', 'reasoning_content', 'thinking'] as const
-
 /** Members of a message that have a place of their own in an answer. */
 const PLACED = new Set<string>(['role', 'content', ...REASONING_NAMES])
-
-/** Members of a choice that are recorded beside the message. */
-const BESIDE = ['logprobs', 'token_ids', 'prompt_token_ids'] as const
 
 /** A server that changes more than the text in each event is read in full after so many templates. */
 const MOST_FRUITLESS = 4
@@ -41,27 +45,6 @@ const NO_CHOICES: Flaw = { code: 'no-choices', message: 'the answer has no choic
 const NO_FINISH: Flaw = {
   code: 'no-finish',
   message: 'the answer ends without a finish_reason: it was cut',
-}
-
-interface Choice {
-  index?: unknown
-  message?: Record<string, unknown> | null
-  delta?: Record<string, unknown> | null
-  text?: string | null
-  finish_reason?: string | null
-  logprobs?: unknown
-  token_ids?: unknown
-  prompt_token_ids?: unknown
-}
-
-interface Body {
-  choices?: unknown
-  usage?: Usage | null
-  model?: unknown
-  error?: unknown
-  object?: unknown
-  message?: unknown
-  prompt_token_ids?: unknown
 }
 
 /** Reads a whole, not streamed, JSON body. */
@@ -289,38 +272,6 @@ export class AnswerCollector {
     this.started = true
     this.pieces++
   }
-}
-
-/** The choice that counts of a body or an event: not all servers send them in their order. */
-function firstChoice({ choices }: Body): Choice | undefined {
-  if (!Array.isArray(choices)) return undefined
-  let first: Choice | undefined
-  for (const choice of choices as (Choice | null)[]) {
-    if (choice === null || typeof choice !== 'object') continue
-    if (first === undefined || indexOf(choice) < indexOf(first)) first = choice
-  }
-  return first
-}
-
-function indexOf({ index }: Choice): number {
-  return typeof index === 'number' ? index : 0
-}
-
-/** Whether it says why it ends; some servers send an empty text until then. */
-function hasFinished(choice: Choice): choice is Choice & { finish_reason: string } {
-  return typeof choice.finish_reason === 'string' && choice.finish_reason !== ''
-}
-
-/** The member of the delta whose text is all that an event brings; undefined where there is more. */
-function plainName(body: Body): string | undefined {
-  if (!Array.isArray(body.choices) || body.choices.length !== 1) return undefined
-  if (body.error || body.usage || body.prompt_token_ids) return undefined
-  const [{ delta, ...choice }] = body.choices as [Choice]
-  if (!delta || hasFinished(choice)) return undefined
-  if (BESIDE.some((name) => choice[name] !== undefined && choice[name] !== null)) return undefined
-  const [name, ...others] = Object.keys(delta)
-  if (name === undefined || others.length > 0 || typeof delta[name] !== 'string') return undefined
-  return name === 'content' || REASONING_NAMES.some((word) => word === name) ? name : undefined
 }
 
 /** Whether a finished answer is one. */

@@ -1,3 +1,5 @@
+import { note } from './recent.ts'
+
 /** Seconds over which the filling is measured, and for which it is foreseen: at once, and slowly. */
 const WINDOW = 4
 const FORESIGHT = 20
@@ -48,9 +50,4 @@ export class CacheOutlook {
     if (seconds < 1) return 0
     return Math.max(0, (this.#shares.at(-1)! - this.#shares.at(-1 - seconds)!) / seconds)
   }
-}
-
-function note(list: number[], value: number, most: number): void {
-  list.push(value)
-  if (list.length > most) list.shift()
 }

@@ -1,6 +1,7 @@
 import { CacheOutlook } from './pace-cache.ts'
 import { FirstTokenFloor } from './pace-floor.ts'
 import { TokenRate } from './pace-rate.ts'
+import { note } from './recent.ts'
 
 /** Seconds of the window over which waiting and running requests are judged. */
 const WINDOW = 5
@@ -130,7 +131,7 @@ export class PaceSignals {
     if (!this.delivered.stands) this.#queue(unstarted, unstreamed, metrics)
     this.cache.second(metrics?.kvUse ?? 0, this.meanLatency)
     const running = open - unstarted
-    note(this.#running, running)
+    note(this.#running, running, WINDOW)
     const before = this.#running[0]!
     this.rising = running - before > Math.max(1, 0.02 * before)
     this.noise = 1 + 2 * Math.sqrt(this.#rate)
@@ -168,9 +169,4 @@ export class PaceSignals {
   #least(window: number): number {
     return this.#waiting.length < window ? 0 : Math.min(...this.#waiting.slice(-window))
   }
-}
-
-function note(list: number[], value: number, most = WINDOW): void {
-  list.push(value)
-  if (list.length > most) list.shift()
 }

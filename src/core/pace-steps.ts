@@ -1,7 +1,7 @@
 const SECOND = 1000
 
 /** Growth of the limit per step in steady state, as a share of it. */
-export const CAREFUL = 0.03
+const CAREFUL = 0.03
 const MEDIUM = 0.12
 const BOLD = 0.25
 /** Milliseconds between two steps; after steps into a queue up to eight times that. */
@@ -11,6 +11,25 @@ const LONGEST = 120 * SECOND
 const PLAIN_EVERY = 300 * SECOND
 /** Careful steps after a 429 or a preemption. */
 const CAREFUL_STEPS = 8
+
+/** A step is at most so many seconds' worth of first tokens; or of turnover where a queue is likely. */
+const BOLD_SECONDS = 10
+const CAREFUL_SECONDS = 5
+
+/**
+ * How much a step may be at most: if all of it had to wait, it would not wait long.
+ *
+ * @param size of the step, as a share of the limit
+ * @param plain whether growth gains little
+ */
+export function mostOf(
+  size: number,
+  plain: boolean,
+  { meanRate, turnover }: { meanRate: number; turnover: number },
+): number {
+  const bold = size > CAREFUL || plain
+  return Math.max(1, bold ? BOLD_SECONDS * meanRate : CAREFUL_SECONDS * turnover)
+}
 
 /** How large the next step up in steady state is, and when it may be taken. */
 export class GrowthSteps {

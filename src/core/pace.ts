@@ -1,8 +1,10 @@
 import { Ceiling } from './pace-ceiling.ts'
 import { HeldBack } from './pace-held.ts'
+import { CachePressure } from './pace-pressure.ts'
 import { DownwardProbe } from './pace-probe.ts'
+import { nextOfRamp } from './pace-ramp.ts'
 import { PaceSignals, type PaceView } from './pace-signals.ts'
-import { CAREFUL, GrowthSteps } from './pace-steps.ts'
+import { GrowthSteps, mostOf } from './pace-steps.ts'
 import { GrowthTrial } from './pace-trial.ts'
 import { Habit, Preemptions, Refusals } from './pace-trouble.ts'
 
@@ -19,29 +21,9 @@ const UNSEEN_SECONDS = 15
 /** A 429 so long (ms) after the limit has risen is of the number of open requests. */
 const BLAMED_FOR = 15_000
 
-/** Growth a second of the ramp: while the limit is small, and after that. */
-const SMALL = 32
-const QUICK_RAMP = 1.5
-const RAMP = 1.25
 /** A ramp that stands still for so many seconds, though all that is allowed is open, is over. */
 const RAMP_PAUSE = 20
-/** Where a doubling gains less than this, so many seconds' worth of completions are a step at most. */
-const FLATTENING = 0.5
-const STEP_SECONDS = 20
-/** A step in steady state: so many seconds' worth of first tokens, or where a queue is likely. */
-const BOLD_SECONDS = 10
-const CAREFUL_SECONDS = 5
-/** The part of a growth that may be tried again: where much was lost by it, and where little was. */
-const AFTER_LOSS = 0.15
-const AFTER_DOUBT = 0.3
-/** No growth beyond this share of the KV cache. */
-const FULL = 0.92
-/** Where a ramp ends by the KV cache, it goes on filling for so long (ms) without any growth. */
-const FILLS_FOR = 120_000
-/** So many times the root of what is open may wait at a full KV cache: the noise of lengths. */
-const PRESSED_SLACK = 0.75
-/** A KV cache that was too small once is so for a while, and what did harm once may again (ms). */
-const PRESSED_FOR = 7_200_000
+/** What did harm once may again for so long (ms). */
 const GENTLE_FOR = 7_200_000
 
 /**
@@ -61,8 +43,7 @@ export class PaceController {
   #steps = new GrowthSteps()
   #ceiling = new Ceiling()
   #deafUntil = 0
-  #fillsUntil = 0
-  #pressedUntil = 0
+  #pressure = new CachePressure(this.signals.cache)
   #doubted = false
   #setAt = 0
   #risenAt = 0
@@ -123,7 +104,7 @@ export class PaceController {
   restart(): void {
     this.#mode = 'ramp'
     this.#still = 0
-    this.#pressedUntil = 0
+    this.#pressure.forget()
     this.#ceiling = new Ceiling()
     this.#steps = new GrowthSteps()
     this.#probe.cancel()
@@ -142,7 +123,7 @@ export class PaceController {
     const draining = open > this.limit
     const isHeld = this.#held.second(open, this.limit, now)
     if (draining) this.signals.forgetWaiting()
-    this.#habit.second(this.limit, this.#isPressed(now))
+    this.#habit.second(this.limit, this.#pressure.isOn(now))
     // Nor is a rate measured then, or while the prefills of a growth take their time.
     if (draining || this.signals.waiting > this.signals.noise) this.#trial.changed(now)
     if (this.#afterTrouble(view) || this.#shrink(view) || now < this.#deafUntil) return
@@ -186,7 +167,7 @@ export class PaceController {
     const told = typeof metrics === 'object' ? metrics.preemptions : undefined
     const preempted = this.#preemptions.second(now, told, this.#stalls, this.#completed)
     if (preempted === undefined || now < this.#deafUntil) return false
-    this.#pressedUntil = now + PRESSED_FOR
+    this.#pressure.preempted(now)
     const factor = Math.max(0.92, 1 - 0.03 * Math.max(1, preempted.each))
     const reason = `${Math.round(preempted.perMinute)} preemptions a minute`
     this.#cut(this.#habit.bound(open * factor), reason, now)
@@ -209,15 +190,12 @@ export class PaceController {
     const { leastWaiting, rising, noise, hasStarted } = this.signals
     // The first prompt of all may be a long one.
     if (!hasStarted) return false
-    // A full cache makes requests wait until one of the long answers ends.
-    const pressed = this.#isPressed(now) ? PRESSED_SLACK * Math.sqrt(open) : 0
-    const slack = Math.max(this.signals.slack, pressed)
+    const slack = Math.max(this.signals.slack, this.#pressure.slack(now, open))
     if (leastWaiting <= Math.max(0.5, 2 * (this.#mode === 'ramp' ? noise : slack)) || rising)
       return false
     const limit = this.#habit.bound(open - leastWaiting + slack)
     if (Math.round(limit) >= this.limit) return false
-    // A queue at a cache that was too small says that it still is.
-    if (now < this.#pressedUntil) this.#pressedUntil = now + PRESSED_FOR
+    this.#pressure.metQueue(now)
     this.#trial.plain = false
     this.#cut(limit, `${Math.round(leastWaiting)} waiting at the server`, now)
     this.#steps.metQueue(now)
@@ -232,46 +210,34 @@ export class PaceController {
     if (this.signals.cache.soon > 0.7) {
       // Not by the first few requests: a gauge that stands still, which will soon be found out.
       if (this.limit > START) this.#mode = 'steady'
-      this.#fillsUntil = view.now + FILLS_FOR
+      this.#pressure.endedRamp(view.now)
       return
     }
     if (!this.#mayGrow(view.now)) return
-    const factor = this.limit < SMALL ? QUICK_RAMP : RAMP
-    const step = Math.max(1, (factor - 1) * this.limit)
-    const careful = Math.max(2, 0.04 * this.limit, STEP_SECONDS * this.signals.completions)
-    const flattens = this.#trial.lastGain < FLATTENING
-    const limit = this.limit + (flattens ? Math.min(step, careful) : step)
+    const limit = nextOfRamp(this.limit, this.#trial.lastGain, this.signals.completions)
     this.#set(limit, 'no queue at the server', view.now)
   }
 
   #grow(view: PaceView): void {
     const { now } = view
-    const { cache } = this.signals
     const harmless = this.#trial.harm(this.limit, now)
     if (harmless !== undefined) return this.#doubt(harmless, now)
     const ceiling = this.#ceiling.at(now)
     // What stopped the growth may still be there.
     if (this.limit >= ceiling) this.#steps.slow()
-    if (!this.#steps.due(now) || this.limit >= ceiling || cache.soon > FULL) return
-    if (now < this.#fillsUntil && cache.later > FULL) return
-    const { medianWaiting, slack, meanLatency } = this.signals
+    if (!this.#steps.due(now) || this.limit >= ceiling || this.#pressure.isFull(now)) return
+    const { medianWaiting, slack, meanLatency, cache } = this.signals
     if (medianWaiting > slack / 2) this.#steps.slow()
     if (medianWaiting > Math.max(0.5, slack / 2)) return
     if (!this.#mayGrow(now)) return
-    const pressed = this.#isPressed(now)
+    const pressed = this.#pressure.isOn(now)
     const { plain } = this.#trial
     const growth = this.#steps.take(now, { pressed, half: cache.soon > 0.5, plain }, meanLatency)
     if (pressed) this.#habit.begin(this.limit)
-    const next = this.limit + Math.min(this.#most(growth), Math.max(1, growth * this.limit))
+    const next =
+      this.limit + Math.min(mostOf(growth, plain, this.signals), Math.max(1, growth * this.limit))
     const limit = Math.max(this.limit, this.#habit.bound(next))
     this.#set(Math.min(limit, ceiling), 'no queue at the server', now)
-  }
-
-  /** A growth at most: if all of it had to wait, it would not wait long. */
-  #most(growth: number): number {
-    const { meanRate, turnover } = this.signals
-    const bold = growth > CAREFUL || this.#trial.plain
-    return Math.max(1, bold ? BOLD_SECONDS * meanRate : CAREFUL_SECONDS * turnover)
   }
 
   /** Whether the throughput allows a higher limit; goes back where the last growth did harm. */
@@ -297,14 +263,14 @@ export class PaceController {
   /** Where the KV cache is the limit, preemptions tell more than a look. */
   #mayLook(now: number): boolean {
     const quiet = now - this.#setAt >= 30 * SECOND
-    return quiet && !this.#isPressed(now) && this.#probe.due(this.limit, now)
+    return quiet && !this.#pressure.isOn(now) && this.#probe.due(this.limit, now)
   }
 
   /** Goes on looking whether a lower limit does as well. */
   #look({ now, open }: PaceView): void {
     const probed = this.#probe.second(now, open)
     if (probed === undefined) return
-    const { kept, better, shared, limit, before } = probed
+    const { kept, shared, limit, before } = probed
     const doubted = this.#doubted
     this.#doubted = false
     this.#steps.pause(now)
@@ -315,23 +281,13 @@ export class PaceController {
     this.#cut(limit, shared ? 'requests of others wait too' : as, now)
     this.#steps.slow()
     if (shared) return
-    const most = limit + (better ? AFTER_LOSS : AFTER_DOUBT) * (before - limit)
-    this.#ceiling.harmed(
-      doubted ? most : better ? Math.max(limit, 0.97 * before) : before,
-      now,
-      doubted,
-    )
+    this.#ceiling.looked(probed, doubted, now)
     if (doubted) this.#steps.gentle(now + GENTLE_FOR)
   }
 
   #giveUpLooking(now: number): void {
     this.#doubted = false
     this.#set(this.#probe.cancel() ?? this.limit, 'requests are held back', now)
-  }
-
-  /** Whether the KV cache, and not the slots, is what limits the server. */
-  #isPressed(now: number): boolean {
-    return now < this.#pressedUntil || this.signals.cache.soon > 0.8
   }
 
   #cut(limit: number, reason: string, now: number): void {

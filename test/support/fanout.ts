@@ -178,3 +178,10 @@ function asStream(input: NonNullable<FanoutOptions['input']>): Readable {
 export function prompts(count: number): string {
   return Array.from({ length: count }, (_, i) => `{"id":${i + 1},"prompt":"p${i + 1}"}\n`).join('')
 }
+
+/** Lines of standard error that are neither warnings, counts nor progress. */
+export function errorsOf({ stderr }: FanoutResult): string[] {
+  return stderr
+    .split('\n')
+    .filter((line) => line !== '' && !/warning: |records?: |^Progress: |to go on: /.test(line))
+}

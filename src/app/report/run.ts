@@ -1,9 +1,6 @@
 import type { Context } from '../../cli/command.ts'
-import { SampleReader } from '../../core/answer-sample.ts'
 import type { ValueRange } from '../../core/field.ts'
 import { FILE_SENTENCES, kindIsClear } from '../../core/file-kind.ts'
-import { KeyRule } from '../../core/key.ts'
-import { KnownLines } from '../../core/known-lines.ts'
 import { printable } from '../../core/printable.ts'
 import { advice } from '../../core/report-advice.ts'
 import { type FullReport, reportText } from '../../core/report-text.ts'
@@ -19,6 +16,7 @@ import { noRunRecords } from '../no-shape.ts'
 import { ObjectLines, type UseObject } from '../object-lines.ts'
 import { operandFiles } from '../operand-files.ts'
 import type { ReportOptions } from './options.ts'
+import { recordsInto } from './records.ts'
 
 /** A line of a trace or of --stats is no longer than this. */
 const LONGEST_LINE = 16 * 1024 * 1024
@@ -47,30 +45,7 @@ export async function reportRun(
   const report = new RunReport()
   const trace = new TraceReader()
   let stats: Record<string, unknown> | undefined
-  const samples = new SampleReader()
-  const keys = new KeyRule()
-  const lines = new KnownLines()
-  const answers: UseObject = (scanner, bytes, range) => {
-    const named = keys.find(scanner, bytes)
-    const sample = samples.read(scanner, bytes, range)
-    if (sample === undefined) return false
-    const { failures } = report
-    const key = named && keys.fingerprint(bytes, named)
-    if (typeof sample === 'string') {
-      failures.fail(sample, key)
-      if (key !== undefined && lines.hasKey(key)) failures.answer(key)
-      return true
-    }
-    if (key !== undefined) {
-      if (lines.isKnown(key, bytes, range)) {
-        report.repeated++
-        return true
-      }
-      failures.answer(key)
-    }
-    report.answer(sample)
-    return true
-  }
+  const answers = recordsInto(report)
   let damaged = false
   let worst: number = EXIT.ok
   const read: Read = async (files, what, use) => {
