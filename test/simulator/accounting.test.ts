@@ -32,7 +32,8 @@ describe('accounting', () => {
       withServer({ ...SLOW, speed: 20 }, async (server) => {
         const client = new RawPost(server, chatBody('long', { ...ENDLESS, ...more }))
         await until(() => server.stats().tokens.generated > 10)
-        assert.equal(server.stats().tokens.in_flight, server.stats().tokens.generated)
+        const busy = server.stats().tokens
+        assert.equal(busy.in_flight, busy.generated)
         await client.leave()
         await until(() => server.stats().requests.aborted === 1)
         const { tokens, scheduler } = server.stats()
