@@ -5,7 +5,8 @@ const MOST_CODES = 100
 const OTHERS = 'others'
 
 /**
- * Failures by code. A record that fails again is one record, and one that has an answer, too, is none. Holds 20 to 30 bytes for each record that failed, and nothing for the others.
+ * Failures by code. A record that fails again is one record, and one that has an answer, too, is
+ * none. Holds 20 to 30 bytes for each record that failed, and nothing for the others.
  */
 export class OpenFailures {
   /** For each key the number of its code, from 1; negative once it is answered. */
