@@ -1,5 +1,5 @@
 import type { Context } from '../cli/command.ts'
-import { CompletedIndex } from '../core/completed-index.ts'
+import { COMPLETED, CONFLICT, CompletedIndex, PASS } from '../core/completed-index.ts'
 import type { ValueRange } from '../core/field.ts'
 import { KeyRule, keyText, lineKey } from '../core/key.ts'
 import { fingerprintOf, hashOfContent, KEY_COLUMNS, type KeyTable } from '../core/key-look.ts'
@@ -18,7 +18,7 @@ import {
   refuseCompleted,
 } from './completed-files.ts'
 import { checkOutputs, forEachInput, isUnread, operandsOrStdin, refuseInputs } from './inputs.ts'
-import { blocksFor, isWorthAThread, lookedOver, notLookedOver } from './look-ahead.ts'
+import { blocksFor, isWorthAThread, lookedOver, lookedOverHere } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 import { noteIdle, resolveShard, type ShardChoice } from './shard.ts'
 import { writeStats } from './stats.ts'
@@ -32,8 +32,10 @@ export interface DedupeOptions extends ShardChoice {
   stats: string | undefined
 }
 
-/** Rows of a table of keys for which the memory is readied at a time. */
-const TOUCHED = 64 * KEY_COLUMNS
+/** Records that are judged at a time, for which the memory is readied before. */
+const JUDGED = 64
+/** Beside the verdicts of the index: another task does the record. */
+const OF_OTHER = 8
 
 const NEWLINE = Buffer.from('\n')
 
@@ -111,10 +113,13 @@ class DedupeFilter {
   #context: Context
   #rule: KeyRule
   #index: CompletedIndex
-  #judge = new LineJudge(RECORD_POLICY)
+  #lineJudge = new LineJudge(RECORD_POLICY)
   #out: FdSink
   #shard: Shard | undefined
   #conflicts = 0
+  #verdicts = new Uint8Array(JUDGED)
+  /** For a record that is judged alone. */
+  #row = new Int32Array(KEY_COLUMNS)
 
   constructor(context: Context, rule: KeyRule, index: CompletedIndex, shard: Shard | undefined) {
     this.#context = context
@@ -129,10 +134,8 @@ class DedupeFilter {
     blocks: AsyncIterable<LineBlock>,
     withThread: boolean,
   ): Promise<void> {
-    const { field } = this.#rule
-    const looked = withThread
-      ? lookedOver(blocks, { kind: 'keys', policy: RECORD_POLICY, key: field?.name })
-      : notLookedOver(blocks)
+    const order = { kind: 'keys', policy: RECORD_POLICY, key: this.#rule.field?.name } as const
+    const looked = withThread ? lookedOver(blocks, order) : lookedOverHere(blocks, order)
     let line = 1
     for await (const { block, result } of looked) {
       if (line === 1 && result !== undefined) {
@@ -160,30 +163,31 @@ class DedupeFilter {
 
   /** Passes on by the keys that were looked for before. */
   #keys(file: string, { bytes, end }: LineBlock, table: KeyTable, firstLine: number): number {
+    // What other shards do is judged by none here.
+    const most = (this.#shard === undefined ? JUDGED : 1) * KEY_COLUMNS
     let line = firstLine
     let keptFrom = 0
     let start = 0
-    for (let row = 0; row < table.length; row += KEY_COLUMNS, line++) {
-      if (row % TOUCHED === 0) this.#touch(table, row)
-      const pass = this.#verdictOn(table, row + 1, table[row + 5]!, bytes, start, { file, line })
-      const next = table[row]!
-      if (!pass) {
-        this.#out.add(bytes, keptFrom, start)
-        keptFrom = next
+    for (let from = 0; from < table.length; from += most) {
+      const to = Math.min(from + most, table.length)
+      const verdicts = this.#judge(table, from, to)
+      for (let row = from; row < to; row += KEY_COLUMNS, line++) {
+        const next = table[row]!
+        const verdict = verdicts[(row - from) / KEY_COLUMNS]!
+        if (verdict !== PASS && !this.#passesOn(verdict, bytes, start, { file, line })) {
+          this.#out.add(bytes, keptFrom, start)
+          keptFrom = next
+        }
+        start = next
       }
-      start = next
     }
     this.#out.add(bytes, keptFrom, end)
     return line
   }
 
-  #touch(table: KeyTable, row: number): void {
-    this.#index.touch(table, row + 1, Math.min(row + TOUCHED, table.length), KEY_COLUMNS)
-  }
-
   #block(file: string, block: LineBlock, firstLine: number): number {
     const { bytes, end } = block
-    const judge = this.#judge
+    const judge = this.#lineJudge
     let line = firstLine
     let keptFrom = 0
     judge.begin(bytes, end)
@@ -206,7 +210,7 @@ class DedupeFilter {
   }
 
   #invalid(bytes: Buffer, start: number, place: Place): false {
-    const { problems, end } = this.#judge
+    const { problems, end } = this.#lineJudge
     const { code, at } = problems[0]!
     if (code === 'blank') {
       this.counts.blank++
@@ -221,28 +225,36 @@ class DedupeFilter {
   }
 
   #passes(bytes: Buffer, range: ValueRange, place: Place): boolean {
+    const row = this.#row
     // A key that lies deeper moves the scanner.
-    const content = hashOfContent(this.#judge, bytes, range)
-    const fingerprint = fingerprintOf(this.#judge, this.#rule, bytes, range)
-    return this.#verdictOn(fingerprint, 0, content, bytes, range.start, place)
+    row[5] = hashOfContent(this.#lineJudge, bytes, range)
+    row.set(fingerprintOf(this.#lineJudge, this.#rule, bytes, range), 1)
+    const [verdict] = this.#judge(row, 0, row.length)
+    return verdict === PASS || this.#passesOn(verdict!, bytes, range.start, place)
   }
 
-  /** @param from where the four words of the fingerprint begin */
-  #verdictOn(
-    fingerprint: Int32Array,
-    from: number,
-    content: number,
-    bytes: Buffer,
-    start: number,
-    place: Place,
-  ): boolean {
-    this.counts.records++
-    if (this.#isOfOther(fingerprint, from)) return false
-    const verdict = this.#index.judge(fingerprint, content, from)
-    if (this.#index.conflict) this.#conflict(bytes, start, place)
-    if (verdict === 'pass') this.counts.passed++
-    else this.counts[verdict]++
-    return verdict === 'pass'
+  /** Judges and counts records; where there are shards, one at a time. */
+  #judge(rows: KeyTable, from: number, to: number): Uint8Array {
+    const verdicts = this.#verdicts
+    const records = (to - from) / KEY_COLUMNS
+    this.counts.records += records
+    if (this.#isOfOther(rows, from + 1)) verdicts[0] = OF_OTHER
+    else {
+      this.#index.judge(rows, from, to, verdicts)
+      this.counts.passed += records
+    }
+    return verdicts
+  }
+
+  /** Counts a record that was taken for one that passes, and whose verdict is another. */
+  #passesOn(verdict: number, bytes: Buffer, start: number, place: Place): boolean {
+    if ((verdict & CONFLICT) !== 0) this.#conflict(bytes, start, place)
+    const kind = verdict & ~CONFLICT
+    if (kind === PASS) return true
+    if (kind === OF_OTHER) return false
+    this.counts.passed--
+    this.counts[kind === COMPLETED ? 'completed' : 'repeated']++
+    return false
   }
 
   /** Counts what another task does. */
@@ -254,7 +266,7 @@ class DedupeFilter {
 
   #conflict(bytes: Buffer, start: number, place: Place): void {
     if (++this.#conflicts > 1) return
-    const { scanner } = this.#judge
+    const { scanner } = this.#lineJudge
     scanner.use(bytes)
     scanner.value(start)
     const key = this.#rule.find(scanner, bytes)

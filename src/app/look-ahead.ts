@@ -101,6 +101,15 @@ function done<Result>(result: Result): PendingLook<Result> {
   return { isDone: true, result }
 }
 
+/** The same in this thread alone, for inputs that are not worth another. */
+export async function* lookedOverHere<Kind extends LookOrder['kind']>(
+  blocks: AsyncIterable<LineBlock>,
+  order: LookOrder & { kind: Kind },
+): AsyncGenerator<LookedBlock<LookResults[Kind]>, void, void> {
+  const look = lookFor(order) as Look<LookResults[Kind]>
+  for await (const block of blocks) yield { block, result: look(block.bytes, block.end) }
+}
+
 /** The same form without a look, for callers that go through the lines of such inputs themselves. */
 export async function* notLookedOver(
   blocks: AsyncIterable<LineBlock>,

@@ -17,9 +17,11 @@ export interface BlockVerdict {
 export function lookOver(judge: LineJudge, bytes: Buffer, end: number): BlockVerdict {
   judge.begin(bytes, end)
   let lines = 0
-  for (let at = 0; at < end; at = judge.end + 1) {
+  for (let at = 0; ; at = judge.end + 1) {
+    at = judge.passClean(at)
+    lines += judge.passed
+    if (at >= end) return { clean: true, lines }
     if (!judge.line(at) || !judge.terminated) return { clean: false, lines: 0 }
     lines++
   }
-  return { clean: true, lines }
 }

@@ -1,7 +1,9 @@
 import { kernelOf } from './kernel.ts'
-import { HASH_FACTOR } from './kernel-code.ts'
 import { recordEnd, recordStart } from './line-bounds.ts'
 import { WordView } from './word-view.ts'
+
+/** The odd number of the golden ratio: its products spread to all higher bits. */
+const FACTOR = 0x9e3779b1 | 0
 
 /** Longer records are hashed in eight lanes, which the kernel does at once. */
 const LONG = 256
@@ -15,9 +17,9 @@ const sums = new Int32Array(8)
  * same wherever the record lies.
  */
 export function contentHash(bytes: Uint8Array, start: number, end: number): number {
-  if (end - start < LONG) return hashOfShort(bytes, start, end)
   const kernel = kernelOf(bytes)
-  return kernel === undefined ? hashOfLong(bytes, start, end) : kernel.hash(start, end)
+  if (kernel !== undefined) return kernel.run.contentHash(start, end)
+  return end - start < LONG ? hashOfShort(bytes, start, end) : hashOfLong(bytes, start, end)
 }
 
 /** The same of a line: white space around its record is no content. */
@@ -44,7 +46,7 @@ function hashOfShort(bytes: Uint8Array, start: number, end: number): number {
 }
 
 /**
- * What the kernel's `hash` does, where there is none: Fletcher's two sums (J. G. Fletcher, An
+ * Fletcher's two sums (J. G. Fletcher, An
  * Arithmetic Checksum for Serial Transmissions, 1982) in eight lanes modulo 2^32. Each four of the
  * second sums turn by three bytes at a step, or the highest bits of a word would tell little of its
  * place.
@@ -83,6 +85,6 @@ function turn(from: number): void {
 }
 
 function mixed(value: number): number {
-  const product = Math.imul(value, HASH_FACTOR)
+  const product = Math.imul(value, FACTOR)
   return product ^ (product >>> 15)
 }

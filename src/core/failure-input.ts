@@ -3,9 +3,10 @@ import type { JsonScanner } from './json-scan.ts'
 import type { SourceLine } from './record-error.ts'
 import type { RecordText } from './record-text.ts'
 
+/** The member that no failure record is without, and few others have. */
+export const ERROR = Buffer.from('error')
 const ID = Buffer.from('id')
 const STATUS = Buffer.from('status')
-const ERROR = Buffer.from('error')
 const INPUT = Buffer.from('input')
 const INPUT_TEXT = Buffer.from('input_text')
 const INPUT_BASE64 = Buffer.from('input_base64')

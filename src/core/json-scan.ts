@@ -5,12 +5,11 @@
  * The bytes must have been checked to be UTF-8 (`isUtf8`, native, 12 GB/s over a whole block): then
  * every byte above 0x7f can only be string content, and the grammar needs to know ASCII alone.
  *
- * This interface is also the place for another engine (WebAssembly): `scan(start, end)` over one
- * buffer, results in typed arrays.
+ * Bytes that lie in memory of the kernel are read by it, src/kernel/value.ts, with the same answers.
  */
 
 import { numberEnd } from './json-number.ts'
-import { type Kernel, kernelOf } from './kernel.ts'
+import { type Kernel, kernelOf, LEFT_TO_JAVASCRIPT } from './kernel.ts'
 import { LONG_STRING, LongStrings } from './long-strings.ts'
 
 const QUOTE = 0x22
@@ -26,9 +25,6 @@ const CLOSE_BRACKET = 0x5d
 const TRUE = 0x65757274
 const ALSE = 0x65736c61
 const NULL = 0x6c6c756e
-
-/** A string that goes on behind so many bytes is left to the kernel: calling it costs as much. */
-const NEAR = 32
 
 /** Objects with more keys than this are left to the second look. */
 const KEYS_COMPARED = 64
@@ -106,9 +102,30 @@ export class JsonScanner {
    *
    * @returns the offset behind the value, or -1 where the grammar is broken
    */
-  // oxlint-disable-next-line max-lines-per-function -- one loop: calls for its states cost a third
   value(start: number): number {
     this.#last = -1
+    const kernel = this.#kernel
+    const end = kernel === undefined ? LEFT_TO_JAVASCRIPT : this.#valueByKernel(kernel, start)
+    return end === LEFT_TO_JAVASCRIPT ? this.#valueByLoop(start) : end
+  }
+
+  #valueByKernel({ run, header, members, longStrings }: Kernel, start: number): number {
+    const end = run.value(start, this.#comparesKeys)
+    if (end < 0) return end
+    this.memberCount = header[0]!
+    this.suspect = header[1] !== 0
+    this.depth = header[2]!
+    this.longStrings.take(longStrings, header[3]!)
+    const numbers = this.memberCount * MEMBER_STRIDE
+    while (numbers > this.members.length) this.#growMembers()
+    // Another scanner may read in the same memory meanwhile.
+    for (let i = 0; i < numbers; i++) this.members[i] = members[i]!
+    this.#last = start
+    return end
+  }
+
+  // oxlint-disable-next-line max-lines-per-function -- one loop: calls for its states cost a third
+  #valueByLoop(start: number): number {
     const bytes = this.#bytes
     let closers = this.#closers
     let members = this.members
@@ -280,19 +297,6 @@ export class JsonScanner {
 
   /** Reads a string from behind its opening quote to behind its closing one; -1 if it is broken. */
   #string(start: number): number {
-    // Short and plain is what most strings are, and what is short V8 puts where it is called.
-    let at = start
-    for (const near = start + NEAR; at < near; at += 4) {
-      const stops = stopsIn(this.#view.getInt32(at, true))
-      if (stops === 0) continue
-      at += (24 - Math.clz32(stops & -stops)) >> 3
-      if (this.#bytes[at] === QUOTE) return at + 1
-      break
-    }
-    return this.#kernel === undefined ? this.#stringByWords(at) : this.#stringByKernel(at)
-  }
-
-  #stringByWords(start: number): number {
     const view = this.#view
     let at = start
     for (;;) {
@@ -307,22 +311,6 @@ export class JsonScanner {
       if (byte !== BACKSLASH) return -1
       at = this.#escape(at + 1)
       if (at < 0) return -1
-    }
-  }
-
-  #stringByKernel(start: number): number {
-    const bytes = this.#bytes
-    const kernel = this.#kernel!
-    let at = start
-    for (;;) {
-      at = kernel.stringEnd(at)
-      if (at >= -1) return at
-      at = -2 - at
-      // Escapes of six bytes mostly come one behind the other, and the kernel knows none of them.
-      while (bytes[at] === BACKSLASH) {
-        at = this.#escape(at + 1)
-        if (at < 0) return -1
-      }
     }
   }
 

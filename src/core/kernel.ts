@@ -1,10 +1,11 @@
 /**
- * What is done to most bytes, sixteen at a time in WebAssembly: reading long JSON strings and hashing
- * long records, four times as fast as JavaScript by words. It sees only memory that was made for it,
- * so blocks have to lie there to gain by it.
+ * What is done to most bytes, sixteen at a time in WebAssembly: reading JSON and hashing records, some
+ * times as fast as JavaScript, and from the first byte on, where JavaScript is compiled while it runs,
+ * in each thread anew. It sees only memory that was made for it, so blocks have to lie there to gain by
+ * it. Its source is src/kernel/.
  */
 
-import { kernelCode } from './kernel-code.ts'
+import { KERNEL_CODE } from './kernel-code.ts'
 
 /** The part of WebAssembly used here; TypeScript has its types in the library of browsers alone. */
 interface WasmMemory {
@@ -14,27 +15,60 @@ interface WasmMemory {
 interface Wasm {
   Memory: new (limits: { initial: number; maximum: number; shared: true }) => WasmMemory
   Module: new (bytes: Uint8Array) => object
-  Instance: new (module: object, imports: { js: { memory: WasmMemory } }) => { exports: Kernel }
+  Instance: new (module: object, imports: { env: { memory: WasmMemory } }) => { exports: Exports }
 }
 
-export interface Kernel {
-  /**
-   * Reads a string on from `at`, which stands inside it and behind no half escape.
-   *
-   * @returns the offset behind the closing quote; -1 where a control byte breaks the string; -2 - x
-   *   where a backslash at x begins something else than a simple escape
-   */
+/** The functions of src/kernel/index.ts, and where its tables begin. */
+interface Exports {
+  begin(memoryEnd: number): void
   stringEnd(at: number): number
-  /** The hash of at least 32 bytes, as content-hash.ts defines it for long records. */
-  hash(start: number, end: number): number
+  value(start: number, comparesKeys: boolean): number
+  cleanLines(start: number, end: number, maxDepth: number, comparesKeys: boolean): number
+  lineCount(): number
+  keyRows(start: number, end: number, names: number): number
+  rowsLeft(): number
+  contentHash(start: number, end: number): number
+  xxh64Stripes(sums: number, start: number, end: number): void
+  SCRATCH: Constant
+  HEADER: Constant
+  LONG_STRINGS: Constant
+  MEMBERS: Constant
+  NAMES: Constant
+  CLOSERS: Constant
+  ROWS: Constant
 }
+
+interface Constant {
+  readonly value: number
+}
+
+/** The kernel over one memory, for one thread. */
+export interface Kernel {
+  run: Exports
+  /** What `run.value` tells: members, whether suspect, depth, long strings. */
+  header: Int32Array
+  longStrings: Int32Array
+  members: Int32Array
+  /** What `run.keyRows` looks for, {@link NAME_LENGTH} bytes each. */
+  names: Buffer
+  rows: Int32Array
+}
+
+/** Bytes of a name that the kernel looks for; shorter ones end in zeros. */
+export const NAME_LENGTH = 16
+
+/** What `run.value` gives for a value that is too deep or too wide for its tables. */
+export const LEFT_TO_JAVASCRIPT = -2
+
+/** Nesting that the kernel can follow. */
+export const KERNEL_DEPTH = 255
 
 /** Memory that a kernel can read, in a form that another thread can be given. */
 export type KernelMemory = object
 
 const PAGE = 64 * 1024
-/** Bytes read behind the end of a string at most. */
-const READ_AHEAD = 16
+/** Bytes at the end of a memory that the kernel has for itself, and those read in advance. */
+const OWN = 80 * 1024 + 16
 /** Address space is reserved per memory; lines beyond this are too rare to matter. */
 const LARGEST = 256 * 1024 * 1024
 
@@ -44,14 +78,14 @@ const kernels = new WeakMap<ArrayBufferLike, Kernel>()
 let compiled: object | undefined
 
 /**
- * Shared memory in which strings are read fast.
+ * Shared memory whose bytes the kernel reads.
  *
  * @returns undefined where there is none, as under a limit on the address space
  */
 export function kernelBytes(size: number): Buffer | undefined {
   if (wasm === undefined || size > LARGEST) return undefined
   try {
-    const pages = Math.ceil((size + READ_AHEAD) / PAGE)
+    const pages = Math.ceil((size + OWN) / PAGE)
     const memory = new wasm.Memory({ initial: pages, maximum: pages, shared: true })
     attach(memory)
     return Buffer.from(memory.buffer, 0, size)
@@ -78,11 +112,26 @@ export function kernelMemory(bytes: Buffer): KernelMemory | undefined {
 export function attach(memory: KernelMemory): SharedArrayBuffer {
   const own = memory as WasmMemory
   const { Module, Instance } = wasm!
-  compiled ??= new Module(kernelCode())
-  const { exports } = new Instance(compiled, { js: { memory: own } })
+  compiled ??= new Module(Buffer.from(KERNEL_CODE, 'base64'))
+  const { exports: run } = new Instance(compiled, { env: { memory: own } })
   memories.set(own.buffer, own)
-  kernels.set(own.buffer, exports)
+  kernels.set(own.buffer, kernelWith(run, own.buffer))
   return own.buffer
+}
+
+function kernelWith(run: Exports, buffer: SharedArrayBuffer): Kernel {
+  const scratch = buffer.byteLength - run.SCRATCH.value
+  run.begin(buffer.byteLength)
+  const table = (at: Constant, end: Constant): Int32Array =>
+    new Int32Array(buffer, scratch + at.value, (end.value - at.value) >> 2)
+  return {
+    run,
+    header: table(run.HEADER, run.LONG_STRINGS),
+    longStrings: table(run.LONG_STRINGS, run.MEMBERS),
+    members: table(run.MEMBERS, run.NAMES),
+    names: Buffer.from(buffer, scratch + run.NAMES.value, run.CLOSERS.value - run.NAMES.value),
+    rows: table(run.ROWS, run.SCRATCH),
+  }
 }
 
 /** The kernel for these bytes, where they lie in memory made for it. */

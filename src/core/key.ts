@@ -51,6 +51,15 @@ export class KeyRule {
   }
 
   /**
+   * The names of the members of which the first scalar one is the key of any record but a failure's;
+   * undefined where it may lie deeper.
+   */
+  get names(): readonly Buffer[] | undefined {
+    if (this.field === undefined) return DEFAULT_FIELDS
+    return this.field.steps.length === 1 ? [this.field.whole] : undefined
+  }
+
+  /**
    * The value that names the record which the scanner has just read, a string or a number; of a
    * failure record, which stands for its input, its id.
    *

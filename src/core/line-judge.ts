@@ -3,6 +3,7 @@ import { hasBom } from './file-kind.ts'
 import { inspectLine } from './json-inspect.ts'
 import { grammarProblem, isBlankRange, type LineCode, type LineProblem } from './json-problem.ts'
 import { JsonScanner } from './json-scan.ts'
+import { KERNEL_DEPTH, type Kernel, kernelOf } from './kernel.ts'
 
 /** Problems that `--allow` can let pass: the line is still JSON, or no line at all. */
 export const ALLOWABLE = ['blank', 'bom', 'duplicate-key', 'lone-surrogate', 'too-deep'] as const
@@ -27,20 +28,30 @@ export class LineJudge {
   end = 0
   /** Whether the last judged line has a line feed. */
   terminated = true
+  /** Lines that `passClean` went over last. */
+  passed = 0
   /** What is wrong with the last judged line, in the order of its bytes; empty for a clean one. */
   problems: readonly LineProblem[] = NONE
 
+  /** Whatever the kernel reads as one value is clean. */
+  readonly takesAll: boolean
+
   #policy: LinePolicy
+  #comparesKeys: boolean
   /** What makes a value suspect is allowed, so that no second look is needed. */
   #lenient: boolean
   #bytes: Buffer = Buffer.alloc(0)
   #blockEnd = 0
   #isUtf8 = true
+  #kernel: Kernel | undefined
 
   constructor(policy: LinePolicy) {
+    const { allow, maxDepth } = policy
     this.#policy = policy
-    this.#lenient = policy.allow.has('duplicate-key') && policy.allow.has('lone-surrogate')
-    this.scanner = new JsonScanner(!policy.allow.has('duplicate-key'))
+    this.#comparesKeys = !allow.has('duplicate-key')
+    this.#lenient = !this.#comparesKeys && allow.has('lone-surrogate')
+    this.takesAll = this.#lenient && (allow.has('too-deep') || maxDepth >= KERNEL_DEPTH)
+    this.scanner = new JsonScanner(this.#comparesKeys)
   }
 
   /**
@@ -53,6 +64,33 @@ export class LineJudge {
     this.#bytes = bytes
     this.#blockEnd = end
     this.#isUtf8 = isUtf8(bytes.subarray(0, end))
+    this.#kernel = this.#isUtf8 ? kernelOf(bytes) : undefined
+  }
+
+  /** The kernel for the block, where it can judge lines: they are UTF-8. */
+  get kernel(): Kernel | undefined {
+    return this.#kernel
+  }
+
+  /**
+   * Passes over lines that are clean beyond doubt, as many as the kernel can at once.
+   *
+   * @returns where the first other line begins, or the end of the block; `passed` tells how many lines
+   *   were passed over
+   */
+  passClean(start: number): number {
+    this.passed = 0
+    if (this.#kernel === undefined) return start
+    const { run } = this.#kernel
+    const maxDepth = Math.min(this.#policy.maxDepth, KERNEL_DEPTH)
+    const next = run.cleanLines(start, this.#blockEnd, maxDepth, this.#comparesKeys)
+    this.passed = run.lineCount()
+    if (this.passed > 0) {
+      this.end = next - 1
+      this.terminated = true
+      this.problems = NONE
+    }
+    return next
   }
 
   /**

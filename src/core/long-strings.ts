@@ -28,6 +28,16 @@ export class LongStrings {
     this.#count++
   }
 
+  /** Takes the strings of a whole value, their begins and ends in turn. */
+  take(places: Int32Array, count: number): void {
+    for (let i = 0; i < count; i++) {
+      this.#starts[i] = places[2 * i]!
+      this.#ends[i] = places[2 * i + 1]!
+    }
+    this.#count = count
+    this.#next = 0
+  }
+
   /** The offset behind the string that begins at `start`; -1 where it is none of these. */
   endOf(start: number): number {
     const starts = this.#starts

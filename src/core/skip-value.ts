@@ -66,12 +66,7 @@ export function skipString(bytes: Buffer, start: number, longStrings?: LongStrin
 
 function longStringEnd(bytes: Buffer, start: number): number {
   const kernel = kernelOf(bytes)
-  for (let at = start; kernel !== undefined; ) {
-    const end = kernel.stringEnd(at)
-    if (end >= 0) return end
-    // The kernel knows no escapes of six bytes.
-    at = -2 - end + 6
-  }
+  if (kernel !== undefined) return kernel.run.stringEnd(start)
   for (let at = start; ; ) {
     const quote = bytes.indexOf(QUOTE, at)
     let backslash = quote

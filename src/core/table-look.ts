@@ -11,6 +11,7 @@ export abstract class TableLook {
   protected readonly judge: LineJudge
   #columns: number
   #rows: Int32Array<ArrayBuffer>
+  #length = 0
 
   constructor(judge: LineJudge, columns: number) {
     this.judge = judge
@@ -25,26 +26,42 @@ export abstract class TableLook {
    */
   look(bytes: Buffer, end: number): Int32Array | undefined {
     const { judge } = this
-    const columns = this.#columns
-    let rows = this.#rows
-    let row = 0
     judge.begin(bytes, end)
     for (let at = 0; at < end; at = judge.end + 1) {
-      if (!judge.line(at) || !judge.terminated) return undefined
-      if (row === rows.length) rows = this.#larger()
-      this.fill(rows, row, bytes, at)
-      row += columns
+      if (!judge.line(at) || !judge.terminated) return this.noTable()
+      this.#makeRoom(this.#columns)
+      this.fill(this.#rows, this.#length, bytes, at)
+      this.#length += this.#columns
     }
-    return rows.slice(0, row)
+    return this.takeTable()
   }
 
   /** Fills the row at `row` for the line at `start`, which the judge has just read. */
   protected abstract fill(rows: Int32Array, row: number, bytes: Buffer, start: number): void
 
-  #larger(): Int32Array<ArrayBuffer> {
-    const larger = new Int32Array(this.#rows.length * 2)
+  protected addRows(rows: Int32Array): void {
+    this.#makeRoom(rows.length)
+    this.#rows.set(rows, this.#length)
+    this.#length += rows.length
+  }
+
+  /** Forgets the rows so far. */
+  protected noTable(): undefined {
+    this.#length = 0
+  }
+
+  /** The rows so far, which begin anew. */
+  protected takeTable(): Int32Array {
+    const table = this.#rows.slice(0, this.#length)
+    this.#length = 0
+    return table
+  }
+
+  #makeRoom(more: number): void {
+    const wanted = this.#length + more
+    if (wanted <= this.#rows.length) return
+    const larger = new Int32Array(Math.max(wanted, this.#rows.length * 2))
     larger.set(this.#rows)
     this.#rows = larger
-    return larger
   }
 }

@@ -3,29 +3,24 @@
  * bulk is hashed by WebAssembly; where there is none, by BigInt at a fiftieth of the speed.
  */
 
-import { PRIME_1, PRIME_2, STRIPE, xxh64Code } from './xxh64-code.ts'
+import { kernelBytes, kernelOf } from './kernel.ts'
 
+/** The primes of the specification. */
+const PRIME_1 = 0x9e3779b185ebca87n
+const PRIME_2 = 0xc2b2ae3d27d4eb4fn
 const PRIME_3 = 0x165667b19e3779f9n
 const PRIME_4 = 0x85ebca77c2b2ae63n
 const PRIME_5 = 0x27d4eb2f165667c5n
 
-/** The part of WebAssembly used here; TypeScript has its types in the library of browsers alone. */
-interface Wasm {
-  Module: new (bytes: Uint8Array) => object
-  Instance: new (module: object) => { exports: Exports }
-}
-
-interface Exports {
-  memory: { readonly buffer: ArrayBuffer }
-  stripes(start: number, end: number): void
-}
+/** Bytes that are hashed at once: eight for each of the four sums. */
+const STRIPE = 32
 
 /** Hashes the whole stripes of `bytes` into the four sums. */
 type Stripes = (sums: BigUint64Array, bytes: Uint8Array) => void
 
-/** A block of zstd and the sums before it. */
-const PAGES = 3
+/** Bytes of the four sums, which lie before what is hashed. */
 const SUMS = 32
+/** Bytes that the kernel is given at a time: a block of zstd. */
 const PIECE = 128 * 1024
 
 let fastest: Stripes | undefined
@@ -91,22 +86,17 @@ function fastestStripes(): Stripes {
   return fastest
 }
 
-/** The bulk in WebAssembly; undefined where there is none, as under a limit on the address space. */
+/** The bulk by the kernel; undefined where there is none, as under a limit on the address space. */
 export function wasmStripes(): Stripes | undefined {
-  const wasm = (globalThis as { WebAssembly?: Wasm }).WebAssembly
-  if (wasm === undefined) return undefined
-  try {
-    const { exports } = new wasm.Instance(new wasm.Module(xxh64Code(PAGES)))
-    const own = new Uint8Array(exports.memory.buffer)
-    const ownSums = new BigUint64Array(exports.memory.buffer, 0, 4)
-    return (sums, bytes) => {
-      ownSums.set(sums)
-      own.set(bytes, SUMS)
-      exports.stripes(SUMS, SUMS + bytes.length)
-      sums.set(ownSums)
-    }
-  } catch {
-    return undefined
+  const own = kernelBytes(SUMS + PIECE)
+  const kernel = own && kernelOf(own)
+  if (own === undefined || kernel === undefined) return undefined
+  const ownSums = new BigUint64Array(own.buffer, 0, 4)
+  return (sums, bytes) => {
+    ownSums.set(sums)
+    own.set(bytes, SUMS)
+    kernel.run.xxh64Stripes(0, SUMS, SUMS + bytes.length)
+    sums.set(ownSums)
   }
 }
 

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CompletedIndex } from '../../src/core/completed-index.ts'
+import {
+  COMPLETED,
+  CONFLICT,
+  CompletedIndex,
+  PASS,
+  REPEATED,
+} from '../../src/core/completed-index.ts'
 import { FingerprintTable } from '../../src/core/fingerprint-table.ts'
 import { KeyRule } from '../../src/core/key.ts'
 
@@ -59,25 +65,27 @@ test('words of zero and fingerprints that meet in one place', () => {
   }
 })
 
+/** Judges one record after the other, each a key and a content. */
+function judged(index: CompletedIndex, ...records: [string, number][]): number[] {
+  const rows = records.flatMap(([key, content]) => [0, ...of(key), content])
+  const verdicts = new Uint8Array(records.length)
+  index.judge(Int32Array.from(rows), 0, rows.length, verdicts)
+  return [...verdicts]
+}
+
 test('a key that is completed and repeated counts as completed; other content is a conflict', () => {
   const index = new CompletedIndex(false)
   index.complete(of('a'))
-  assert.equal(index.judge(of('a'), 1), 'completed')
-  assert.equal(index.judge(of('a'), 1), 'completed')
-  assert.equal(index.conflict, false)
-  assert.equal(index.judge(of('b'), 7), 'pass')
-  assert.equal(index.judge(of('b'), 7), 'repeated')
-  assert.equal(index.conflict, false)
-  assert.equal(index.judge(of('b'), 8), 'repeated')
-  assert.equal(index.conflict, true)
-  assert.equal(index.judge(of('c'), 8), 'pass')
-  assert.equal(index.conflict, false)
+  assert.deepEqual(judged(index, ['a', 1], ['a', 1]), [COMPLETED, COMPLETED])
+  assert.deepEqual(judged(index, ['b', 7], ['b', 7]), [PASS, REPEATED])
+  assert.deepEqual(judged(index, ['b', 8]), [REPEATED + CONFLICT])
+  assert.deepEqual(judged(index, ['a', 2], ['c', 8]), [COMPLETED + CONFLICT, PASS])
 })
 
 test('multiset: as many as are completed are held back', () => {
   const index = new CompletedIndex(true)
   index.complete(of('a'))
   index.complete(of('a'))
-  const verdicts = [1, 2, 3, 4].map(() => index.judge(of('a'), 1))
-  assert.deepEqual(verdicts, ['completed', 'completed', 'pass', 'pass'])
+  const verdicts = judged(index, ['a', 1], ['a', 1], ['a', 1], ['a', 2])
+  assert.deepEqual(verdicts, [COMPLETED, COMPLETED, PASS, PASS + CONFLICT])
 })

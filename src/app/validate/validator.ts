@@ -112,7 +112,12 @@ export class Validator {
     let line = firstLine
     let keptFrom = 0
     judge.begin(bytes, end)
-    for (let at = 0; at < end; line++) {
+    for (let at = 0; ; line++) {
+      if (this.#checks.length === 0) {
+        at = judge.passClean(at)
+        line += judge.passed
+      }
+      if (at >= end) break
       const start = at
       const grammatical = judge.line(start)
       const found = grammatical && this.#checks.length > 0 ? this.#check(bytes, start) : NONE
