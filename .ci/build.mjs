@@ -1,15 +1,37 @@
-// Compiles bin/, src/ and examples/ into dist/. Runs on plain Node, before anything is built.
-import { execFileSync } from 'node:child_process'
+// Bundles bin/ and examples/ into dist/: each program is a few files instead of seventy, which takes a
+// third off its start. Packages stay outside. Runs on plain Node, before anything is built.
 import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const compiler = `${root}node_modules/typescript/bin/tsc`
 
-// An installed package holds dist/ and no compiler.
-if (existsSync(compiler) && existsSync(`${root}src`)) {
+// An installed package holds dist/ and no bundler.
+if (existsSync(`${root}node_modules/esbuild`) && existsSync(`${root}src`)) {
+  const { build } = await import('esbuild')
+  const bundle = (file) =>
+    build({
+      absWorkingDir: root,
+      entryPoints: [file],
+      outbase: root,
+      outdir: 'dist',
+      // What is imported later, and what several of those share: beside the file of the thread.
+      chunkNames: `src/app/${basename(file, '.ts')}-[name]-[hash]`,
+      bundle: true,
+      splitting: true,
+      packages: 'external',
+      format: 'esm',
+      platform: 'node',
+      target: 'node20.19',
+      logLevel: 'warning',
+    })
   rmSync(`${root}dist`, { recursive: true, force: true })
-  execFileSync(process.execPath, [compiler, '-p', `${root}tsconfig.json`], { stdio: 'inherit' })
-  for (const name of readdirSync(`${root}dist/bin`)) chmodSync(`${root}dist/bin/${name}`, 0o755)
+  const binaries = readdirSync(`${root}bin`)
+  await Promise.all([
+    ...binaries.map((name) => bundle(`bin/${name}`)),
+    bundle('examples/demo.ts'),
+    bundle('src/app/look-worker.ts'),
+  ])
+  for (const name of binaries) chmodSync(`${root}dist/bin/${basename(name, '.ts')}.js`, 0o755)
   writeFileSync(`${root}dist/.built`, '')
 }

@@ -10,13 +10,9 @@ function modified(path) {
   return existsSync(path) ? statSync(path).mtimeMs : 0
 }
 
-function newest(folder) {
-  let time = modified(folder)
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = `${folder}/${entry.name}`
-    time = Math.max(time, entry.isDirectory() ? newest(path) : modified(path))
-  }
-  return time
+function newest(path) {
+  const inside = statSync(path).isDirectory() ? readdirSync(path) : []
+  return Math.max(modified(path), ...inside.map((name) => newest(`${path}/${name}`)))
 }
 
 if (modified(`${root}node_modules/.package-lock.json`) < modified(`${root}package-lock.json`)) {
@@ -24,8 +20,8 @@ if (modified(`${root}node_modules/.package-lock.json`) < modified(`${root}packag
   // npm ci also builds, by the script `prepare`.
   execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, stdio: ['ignore', 2, 2] })
 }
-const sources = ['bin', 'src', 'examples'].map((folder) => newest(root + folder))
-if (modified(`${root}dist/.built`) < Math.max(...sources, modified(`${root}tsconfig.json`))) {
+const sources = ['bin', 'src', 'examples', '.ci/build.mjs'].map((path) => newest(root + path))
+if (modified(`${root}dist/.built`) < Math.max(...sources)) {
   console.error('building')
   execFileSync(process.execPath, [`${root}.ci/build.mjs`], { stdio: 'inherit' })
 }

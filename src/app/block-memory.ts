@@ -2,7 +2,7 @@ import type { Input } from '../files/input.ts'
 import type { BlockOptions } from '../streams/line-blocks.ts'
 
 /** Below this memory for the kernel costs more than it saves. */
-const WORTH_A_KERNEL = 4 * 1024 * 1024
+const WORTH_A_KERNEL = 512 * 1024
 
 /** Reads of a large input: fewer turns of the loop than with smaller ones. */
 const LARGE_BLOCK = 1024 * 1024

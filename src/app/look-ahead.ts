@@ -5,8 +5,8 @@ import type { BlockOptions, LineBlock } from '../streams/line-blocks.ts'
 import { isWorthAKernel } from './block-memory.ts'
 import { LookThread, type PendingLook } from './look-thread.ts'
 
-/** Below this a thread costs more than it saves: it takes some 30 ms to start. */
-const WORTH_A_THREAD = 128 * 1024 * 1024
+/** Below this a thread costs more than it saves: it takes some 60 ms to start. */
+const WORTH_A_THREAD = 160 * 1024 * 1024
 
 /** How blocks must be read to be passed on while the next ones are looked over. */
 const PASSED_BLOCKS: BlockOptions = { kept: 2 }

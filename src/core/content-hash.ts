@@ -5,12 +5,14 @@ import { WordView } from './word-view.ts'
 /** The odd number of the golden ratio: its products spread to all higher bits. */
 const FACTOR = 0x9e3779b1 | 0
 
-/** Longer records are hashed in eight lanes, which the kernel does at once. */
+/** Longer records are hashed in sixteen lanes, which the kernel does four at a time. */
 const LONG = 256
+const LANES = 16
+const STEP = LANES * Int32Array.BYTES_PER_ELEMENT
 
 const words = new WordView()
-const lanes = new Int32Array(8)
-const sums = new Int32Array(8)
+const lanes = new Int32Array(LANES)
+const sums = new Int32Array(LANES)
 
 /**
  * A hash of a record's content, to tell whether a key stands for another record than before; the
@@ -46,28 +48,26 @@ function hashOfShort(bytes: Uint8Array, start: number, end: number): number {
 }
 
 /**
- * Fletcher's two sums (J. G. Fletcher, An
- * Arithmetic Checksum for Serial Transmissions, 1982) in eight lanes modulo 2^32. Each four of the
- * second sums turn by three bytes at a step, or the highest bits of a word would tell little of its
- * place.
+ * Fletcher's two sums (J. G. Fletcher, An Arithmetic Checksum for Serial Transmissions, 1982) in lanes
+ * modulo 2^32. Each four of the second sums turn by three bytes at a step, or the highest bits of a
+ * word would tell little of its place.
  */
 function hashOfLong(bytes: Uint8Array, start: number, end: number): number {
   const view = words.of(bytes)
   const length = end - start
-  lanes.fill(length, 0, 4).fill(~length, 4)
+  for (let lane = 0; lane < LANES; lane++) lanes[lane] = (lane & 4) === 0 ? length : ~length
   sums.fill(0)
   for (let at = start, isLast = false; ; ) {
-    for (let lane = 0; lane < 8; lane++) {
+    for (let lane = 0; lane < LANES; lane++) {
       lanes[lane]! += view.getInt32(at + 4 * lane, true)
       sums[lane]! += lanes[lane]!
     }
-    turn(0)
-    turn(4)
+    for (let four = 0; four < LANES; four += 4) turn(four)
     if (isLast) break
-    at += 32
-    // What is left lies in the last 32 bytes.
-    isLast = at > end - 32
-    if (isLast) at = end - 32
+    at += STEP
+    // What is left lies in the last bytes.
+    isLast = at > end - STEP
+    if (isLast) at = end - STEP
   }
   let hash = 0
   for (const lane of lanes) hash = mixed(hash ^ lane)

@@ -9,8 +9,8 @@ const LARGE = 64 * 1024
 /** Room is made for so many at once at most: 90 MB with a value each. */
 const MOST_EXPECTED = 4_000_000
 const WORD_RANGE = 2 ** 32
-/** Bytes of a table that mostly lies in the caches: reading it in advance gains nothing. */
-const CACHED = 8 * 1024 * 1024
+/** Bytes of a table that stay in the caches beside the records: reading it in advance gains nothing. */
+const CACHED = 256 * 1024
 
 /**
  * A hash table of 128-bit fingerprints in typed arrays, with a few 32-bit values each: a JS Map ends
@@ -80,8 +80,10 @@ export class FingerprintTable {
     const wanted = Math.ceil((each + 3 * Math.sqrt(each)) / FULL)
     const length = wanted * this.#stride
     if (this.#segments.every((segment) => segment.length >= length)) return
-    // One piece of memory for all: 256 of them cost several milliseconds.
+    // One piece of memory for all: 256 of them cost several milliseconds. Chance touches each page of
+    // it soon, first to read it and then to write, which the system answers one by one.
     const room = new ArrayBuffer(SEGMENTS * length * Int32Array.BYTES_PER_ELEMENT)
+    new Int32Array(room).fill(0)
     for (let segment = 0; segment < SEGMENTS; segment++) {
       if (this.#segments[segment]!.length >= length) continue
       const from = segment * length * Int32Array.BYTES_PER_ELEMENT

@@ -26,27 +26,36 @@ function hashOfShort(start: i32, end: i32): i32 {
   return mixed(hash ^ mixed(other))
 }
 
-/** The same of at least 32 bytes, in eight lanes. */
+/** The same of at least 64 bytes, in sixteen lanes. */
 function hashOfLong(start: i32, end: i32): i32 {
-  let low = i32x4.splat(end - start)
-  let high = i32x4.splat(~(end - start))
-  let lowSum = i32x4.splat(0)
-  let highSum = i32x4.splat(0)
-  // What is left lies in the last 32 bytes, which are taken once more where nothing is.
-  const last = end - 32
+  let one = i32x4.splat(end - start)
+  let two = i32x4.splat(~(end - start))
+  let three = one
+  let four = two
+  let oneSum = i32x4.splat(0)
+  let twoSum = oneSum
+  let threeSum = oneSum
+  let fourSum = oneSum
+  // What is left lies in the last 64 bytes, which are taken once more where nothing is.
+  const last = end - 64
   let at = start
   let isLast = false
   while (true) {
-    low = i32x4.add(low, v128.load(at))
-    lowSum = turned(i32x4.add(lowSum, low))
-    high = i32x4.add(high, v128.load(at + 16))
-    highSum = turned(i32x4.add(highSum, high))
+    one = i32x4.add(one, v128.load(at))
+    two = i32x4.add(two, v128.load(at, 16))
+    three = i32x4.add(three, v128.load(at, 32))
+    four = i32x4.add(four, v128.load(at, 48))
+    oneSum = turned(i32x4.add(oneSum, one))
+    twoSum = turned(i32x4.add(twoSum, two))
+    threeSum = turned(i32x4.add(threeSum, three))
+    fourSum = turned(i32x4.add(fourSum, four))
     if (isLast) break
-    at += 32
+    at += 64
     isLast = at > last
     if (isLast) at = last
   }
-  return foldIn(foldIn(foldIn(foldIn(0, low), high), lowSum), highSum)
+  const lanes = foldIn(foldIn(foldIn(foldIn(0, one), two), three), four)
+  return foldIn(foldIn(foldIn(foldIn(lanes, oneSum), twoSum), threeSum), fourSum)
 }
 
 function turned(sums: v128): v128 {
