@@ -67,12 +67,18 @@ const record = fc
     return `${gap}{${inside.join(',')}${gap}}${behind}`
   })
 
+const failed = record.map(
+  (input) =>
+    `{"id":"a","status":"error","error":{"code":"x"},"input":${input.trim()},"custom_id":"b"}`,
+)
+
 /** Lines of which most are records. */
 const block = fc
   .tuple(
     fc.array(
       fc.oneof(
         { weight: 40, arbitrary: record },
+        { weight: 4, arbitrary: failed },
         json,
         fc.constantFrom('', ' ', '{', '{"id":1}{"id":2}', '\ufeff{"id":1}', '[[[]]]', '12'),
       ),
