@@ -38,7 +38,7 @@ export class CompletedIndex {
   /** Notes an answer for a key. */
   complete(fingerprint: Int32Array, from = 0): void {
     const table = this.#table
-    if (!table.find(fingerprint, from)) table.insert(fingerprint, from)
+    table.place(fingerprint, from)
     table.array[table.at]! |= ANSWERED
     if (this.#multiset) table.array[table.at + 1]!++
   }
@@ -60,7 +60,7 @@ export class CompletedIndex {
     table.touch(rows, from + 1, end, KEY_COLUMNS)
     // All in one loop: V8 compiles it sooner than what is called once a record.
     for (let row = from, place = 0; row < end; row += KEY_COLUMNS, place++) {
-      if (!table.find(rows, row + 1)) table.insert(rows, row + 1)
+      table.place(rows, row + 1)
       const { array, at } = table
       const flags = array[at]!
       const content = rows[row + 5]! << FLAG_BITS

@@ -22,7 +22,7 @@ const CACHED = 256 * 1024
  */
 export class FingerprintTable {
   size = 0
-  /** Where the last `find` or `insert` ended: the values begin at `array[at]`. */
+  /** Where the last `find` or `place` ended: the values begin at `array[at]`. */
   array: Int32Array = new Int32Array(0)
   at = 0
 
@@ -51,23 +51,42 @@ export class FingerprintTable {
   }
 
   /**
-   * Adds a fingerprint, its values all 0, and points to them. To be called right after `find` has
-   * told that it is not there: the place is known then.
+   * Points to the values of a fingerprint, and adds it, its values all 0, where it is not there.
+   *
+   * In one piece, with no call on its way: before V8 compiles it 4,000 keys take as long as 50,000
+   * after that, and parts take twice as long.
+   *
+   * @returns whether it was there
    */
-  insert(words: Int32Array, from = 0): void {
+  place(words: Int32Array, from = 0): boolean {
+    const stride = this.#stride
     const segment = words[from]! >>> 24
-    const last = filled(words[from + 3]!)
-    if ((this.#sizes[segment]! + 1) * this.#stride > this.array.length * FULL) {
-      this.#grow(segment)
-      this.#seek(segment, words[from + 1]!, words[from + 2]!, last)
+    const array = this.#segments[segment]!
+    const first = words[from + 1]!
+    const second = words[from + 2]!
+    const third = words[from + 3]! === 0 ? 1 : words[from + 3]!
+    let at = Math.floor((first >>> 0) * this.#densities[segment]!) * stride
+    for (let stored = array[at + 2]!; stored !== 0; stored = array[at + 2]!) {
+      if (stored === third && array[at] === first && array[at + 1] === second) {
+        this.array = array
+        this.at = at + STORED
+        return true
+      }
+      at += stride
+      if (at === array.length) at = 0
     }
-    const { array } = this
-    const at = this.at - STORED
-    array[at] = words[from + 1]!
-    array[at + 1] = words[from + 2]!
-    array[at + 2] = last
+    if ((this.#sizes[segment]! + 1) * stride > array.length * FULL) {
+      this.#grow(segment)
+      return this.place(words, from)
+    }
+    array[at] = first
+    array[at + 1] = second
+    array[at + 2] = third
     this.#sizes[segment]!++
     this.size++
+    this.array = array
+    this.at = at + STORED
+    return false
   }
 
   /**
@@ -101,20 +120,20 @@ export class FingerprintTable {
     let sum = 0
     for (let row = from; row < end; row += rowLength) {
       const segment = rows[row]! >>> 24
-      sum ^= this.#segments[segment]![this.#place(segment, rows[row + 1]!)]!
+      sum ^= this.#segments[segment]![this.#home(segment, rows[row + 1]!)]!
     }
     this.#touched[0] = sum
   }
 
   /** Where the search for a fingerprint begins: in the order of their first stored words. */
-  #place(segment: number, first: number): number {
+  #home(segment: number, first: number): number {
     return Math.floor((first >>> 0) * this.#densities[segment]!) * this.#stride
   }
 
   #seek(segment: number, first: number, second: number, third: number): boolean {
     const stride = this.#stride
     const array = this.#segments[segment]!
-    let at = this.#place(segment, first)
+    let at = this.#home(segment, first)
     this.array = array
     for (;;) {
       if (array[at + 2] === third && array[at] === first && array[at + 1] === second) {
@@ -148,7 +167,7 @@ export class FingerprintTable {
     for (let at = 0; at < old.length; at += stride) {
       if (old[at + 2] === 0) continue
       // No two are the same, so nothing has to be compared.
-      let to = this.#place(segment, old[at]!)
+      let to = this.#home(segment, old[at]!)
       while (array[to + 2] !== 0) {
         to += stride
         if (to === array.length) to = 0

@@ -21,14 +21,11 @@ export class KnownLines {
   isKnown(key: Int32Array, bytes: Buffer, { start, end }: ValueRange): boolean {
     const words = this.#words
     murmur128(bytes, start, end, 0, words)
-    if (!this.#keys.find(key)) {
-      this.#keys.insert(key)
+    if (!this.#keys.place(key)) {
       this.#keys.array[this.#keys.at] = words[0]!
       return false
     }
-    if (this.#keys.array[this.#keys.at] === words[0] || this.#further.find(words)) return true
-    this.#further.insert(words)
-    return false
+    return this.#keys.array[this.#keys.at] === words[0] || this.#further.place(words)
   }
 
   /** Whether any line of the record has been read. */

@@ -23,7 +23,7 @@ export class OpenFailures {
   fail(code: string, key: Int32Array | undefined): void {
     const number = this.#number(code)
     if (key !== undefined) {
-      if (!this.#keys.find(key)) this.#keys.insert(key)
+      this.#keys.place(key)
       const { array, at } = this.#keys
       if (array[at]! < 0) return
       if (array[at]! > 0) this.#codes[array[at]! - 1]!.open--

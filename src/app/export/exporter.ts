@@ -159,9 +159,7 @@ export class Exporter {
     if (this.#seen === undefined) return false
     if (end - start < SHORT) murmur128(bytes, start, end, 0, this.#fingerprint)
     else this.#quarters(bytes, start, end)
-    if (this.#seen.find(this.#fingerprint)) return true
-    this.#seen.insert(this.#fingerprint)
-    return false
+    return this.#seen.place(this.#fingerprint)
   }
 
   #quarters(bytes: Buffer, start: number, end: number): void {

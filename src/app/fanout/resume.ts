@@ -88,7 +88,7 @@ export class Answered {
     const bytes = Buffer.from(source)
     const content = contentHash(bytes, 0, bytes.length)
     const table = this.#table
-    if (!table.find(fingerprint)) table.insert(fingerprint)
+    table.place(fingerprint)
     const { array, at } = table
     if (array[at + 2] === ASKED) return array[at] === content ? 'repeated' : 'conflict'
     array[at] = content
@@ -100,7 +100,7 @@ export class Answered {
   #note(fingerprint: Int32Array, hash: string | undefined): void {
     const table = this.#table
     const file = this.#files.length
-    if (!table.find(fingerprint)) table.insert(fingerprint)
+    table.place(fingerprint)
     if (hash === undefined || !/^[0-9a-f]{16}$/.test(hash)) return
     const { array, at } = table
     const [high, low] = words(hash)

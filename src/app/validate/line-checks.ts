@@ -77,13 +77,12 @@ function uniqueCheck(name: string): LineCheck {
     const value = scalarKey(bytes, findField(scanner, bytes, field))
     if (value === undefined) return []
     const fingerprint = rule.fingerprint(bytes, value)
-    if (seen.find(fingerprint)) {
+    if (seen.place(fingerprint)) {
       const first = seen.array[seen.at]!
       const text = bytes.toString('utf8', value.start, Math.min(value.end, value.start + 80))
       const message = `${name} ${text} stands in an earlier record too (number ${first} of all)`
       return [{ code: 'not-unique', message, at: value.start }]
     }
-    seen.insert(fingerprint)
     seen.array[seen.at] = lines
     return []
   }
