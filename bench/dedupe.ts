@@ -1,13 +1,13 @@
 import type { Benchmark } from './support/benchmark.ts'
 import { speed } from './support/figures.ts'
-import { inTurn } from './support/rounds.ts'
+import { inTurn, median, medianRatio } from './support/rounds.ts'
 
-const ROUNDS = 5
+const ROUNDS = 11
 
 export const dedupe: Benchmark = {
   name: 'dedupe',
   summary:
-    'dedupe-completed against validate-jsonl over the same bytes, times, best of several rounds',
+    'dedupe-completed against validate-jsonl over the same bytes, times, medians of several rounds',
   async run(reporter, workshop) {
     const { files } = workshop
     const cases = [
@@ -31,24 +31,23 @@ export const dedupe: Benchmark = {
         workshop.seconds(workshop.binary('validate-jsonl', ...paths))
       const seconds = await inTurn(ROUNDS, {
         none: () => dedupeAgainst(files.empty().path),
-        half: () => dedupeAgainst(half.path),
         validate: () => validate(input.path),
+        half: () => dedupeAgainst(half.path),
         validateBoth: () => validate(half.path, input.path),
       })
-      const best = (figures: number[]): number => Math.min(...figures)
       reporter.add({
         what: `${what}: nothing completed`,
-        ours: speed(input.bytes, best(seconds.none)),
-        peer: speed(input.bytes, best(seconds.validate)),
-        ratio: best(seconds.none) / best(seconds.validate),
+        ours: speed(input.bytes, median(seconds.none)),
+        peer: speed(input.bytes, median(seconds.validate)),
+        ratio: medianRatio(seconds.none, seconds.validate),
         target: { atMost: 1 },
       })
       const bytes = input.bytes + half.bytes
       reporter.add({
         what: `${what}: half of it completed, both files read`,
-        ours: speed(bytes, best(seconds.half)),
-        peer: speed(bytes, best(seconds.validateBoth)),
-        ratio: best(seconds.half) / best(seconds.validateBoth),
+        ours: speed(bytes, median(seconds.half)),
+        peer: speed(bytes, median(seconds.validateBoth)),
+        ratio: medianRatio(seconds.half, seconds.validateBoth),
         target: { atMost: 1 },
       })
     }

@@ -3,17 +3,18 @@ import type { Benchmark } from './support/benchmark.ts'
 import { speed, time } from './support/figures.ts'
 import { largeRecords } from './support/records.ts'
 import type { Reporter } from './support/reporter.ts'
-import { inTurn, median } from './support/rounds.ts'
+import { inTurn, median, medianRatio } from './support/rounds.ts'
 import type { SampleFile } from './support/sample-files.ts'
 import type { Workshop } from './support/workshop.ts'
 
-const ROUNDS = 5
+const ROUNDS = 11
 const TAIL_ROUNDS = 15
 const HUGE = 5e9
 
 export const repair: Benchmark = {
   name: 'repair',
-  summary: 'repair-truncated without damage against validate-jsonl, times, best of several rounds',
+  summary:
+    'repair-truncated without damage against validate-jsonl, times, medians of several rounds',
   async run(reporter, workshop) {
     const { files } = workshop
     await undamaged(reporter, workshop, '5.6 kB records', files.large(workshop.scaled(500e6)))
@@ -37,13 +38,11 @@ async function undamaged(
       ours: () => workshop.seconds(workshop.binary('repair-truncated', ...args, path)),
       validate: () => workshop.seconds(workshop.binary('validate-jsonl', ...peer, path)),
     })
-    const ours = Math.min(...seconds.ours)
-    const validate = Math.min(...seconds.validate)
     reporter.add({
       what: `${what}: ${way}`,
-      ours: speed(bytes, ours),
-      peer: speed(bytes, validate),
-      ratio: ours / validate,
+      ours: speed(bytes, median(seconds.ours)),
+      peer: speed(bytes, median(seconds.validate)),
+      ratio: medianRatio(seconds.ours, seconds.validate),
       target: { atMost: 1 },
     })
   }

@@ -22,6 +22,14 @@ export async function inTurn<Name extends string>(
   return figures
 }
 
+/**
+ * The median of what the rounds give, each against the peer beside it: of half seconds on a shared
+ * machine the best of ours and the best of the peer's come from different weather.
+ */
+export function medianRatio(ours: readonly number[], peer: readonly number[]): number {
+  return median(ours.map((figure, round) => figure / peer[round]!))
+}
+
 export function median(figures: readonly number[]): number {
   const sorted = [...figures].sort((a, b) => a - b)
   const middle = sorted.length >> 1

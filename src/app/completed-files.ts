@@ -20,6 +20,7 @@ import {
   isWorthAThread,
   type LookedBlock,
   lookedOver,
+  lookedOverHere,
   notLookedOver,
 } from './look-ahead.ts'
 import { contentOf, eachLine, RECORD_POLICY } from './record-lines.ts'
@@ -173,9 +174,9 @@ class CompletedReader {
     const { field } = this.#options.rule
     const reader = new InterruptibleReader(input.reader, this.#context)
     const blocks = lineBlocks(reader, blocksFor(input))
-    return this.#options.onLine === undefined && isWorthAThread(input)
-      ? lookedOver(blocks, { kind: 'answers', policy: RECORD_POLICY, key: field?.name })
-      : notLookedOver(blocks)
+    if (this.#options.onLine !== undefined) return notLookedOver(blocks)
+    const order = { kind: 'answers', policy: RECORD_POLICY, key: field?.name } as const
+    return isWorthAThread(input) ? lookedOver(blocks, order) : lookedOverHere(blocks, order)
   }
 
   /** Takes what was told of the lines of a block before. */

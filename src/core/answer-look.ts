@@ -1,4 +1,5 @@
 import { SHORTCOMINGS, type Shortcoming, shortcomingsOf } from './completed.ts'
+import type { Exports } from './kernel.ts'
 import { fingerprintInto, type KeyRule } from './key.ts'
 import type { LineJudge } from './line-judge.ts'
 import { TableLook } from './table-look.ts'
@@ -59,20 +60,39 @@ function bitOf(word: Shortcoming): number {
   return FIRST_SHORTCOMING << SHORTCOMINGS.indexOf(word)
 }
 
-/** Looks at all lines of a block of a file of answers. */
+/**
+ * What the kernel looks for behind the names of keys, in the order of src/kernel/answers.ts: members
+ * whose records it leaves, those of a record and of a message, and words that are values.
+ */
+const NAMES_OF_ANSWERS = [
+  'error response choices turns',
+  'status finish_reason conversations text content value',
+  'success length content_filter',
+].flatMap((names) => names.split(' ').map((name) => Buffer.from(name)))
+
+/**
+ * Looks at all lines of a block of a file of answers. Nearly all are answers of fanout-complete with
+ * which nothing is wrong: those the kernel knows, but for `--key`.
+ */
 export class AnswerLook extends TableLook {
   #rule: KeyRule
   #range = { start: 0, end: 0 }
 
   constructor(judge: LineJudge, rule: KeyRule) {
-    super(judge, ANSWER_COLUMNS)
+    const names = rule.field === undefined ? rule.names : undefined
+    super(judge, ANSWER_COLUMNS, names && [...names, ...NAMES_OF_ANSWERS])
     this.#rule = rule
+  }
+
+  protected runKernel(run: Exports, start: number, end: number): number {
+    return run.answerRows(start, end, this.#rule.names!.length)
   }
 
   protected fill(rows: Int32Array, row: number, bytes: Buffer, start: number): void {
     const range = this.#range
     range.start = start
     range.end = this.judge.end
+    rows.fill(0, row + 1, row + ANSWER_COLUMNS)
     rows[row] = lookAtAnswer(this.#rule, this.judge, bytes, range, rows, row + 1)
   }
 }

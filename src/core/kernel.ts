@@ -19,14 +19,16 @@ interface Wasm {
 }
 
 /** The functions of src/kernel/index.ts, and where its tables begin. */
-interface Exports {
+export interface Exports {
   begin(memoryEnd: number): void
   stringEnd(at: number): number
   value(start: number, comparesKeys: boolean): number
   cleanLines(start: number, end: number, maxDepth: number, comparesKeys: boolean): number
   lineCount(): number
-  keyRows(start: number, end: number, names: number): number
+  keyRows(start: number, end: number, keys: number): number
+  answerRows(start: number, end: number, keys: number): number
   rowsLeft(): number
+  nextLine(): number
   contentHash(start: number, end: number): number
   xxh64Stripes(sums: number, start: number, end: number): void
   SCRATCH: Constant
@@ -49,13 +51,13 @@ export interface Kernel {
   header: Int32Array
   longStrings: Int32Array
   members: Int32Array
-  /** What `run.keyRows` looks for, {@link NAME_LENGTH} bytes each. */
+  /** What `run.keyRows` and `run.answerRows` look for. */
   names: Buffer
   rows: Int32Array
 }
 
 /** Bytes of a name that the kernel looks for; shorter ones end in zeros. */
-export const NAME_LENGTH = 16
+const NAME_LENGTH = 16
 
 /** What `run.value` gives for a value that is too deep or too wide for its tables. */
 export const LEFT_TO_JAVASCRIPT = -2
@@ -132,6 +134,18 @@ function kernelWith(run: Exports, buffer: SharedArrayBuffer): Kernel {
     names: Buffer.from(buffer, scratch + run.NAMES.value, run.CLOSERS.value - run.NAMES.value),
     rows: table(run.ROWS, run.SCRATCH),
   }
+}
+
+/**
+ * Names as the kernel takes them.
+ *
+ * @returns undefined where one of them is too long for it
+ */
+export function kernelNames(names: readonly Uint8Array[]): Buffer | undefined {
+  if (names.some(({ length }) => length > NAME_LENGTH)) return undefined
+  const bytes = Buffer.alloc(names.length * NAME_LENGTH)
+  for (const [index, name] of names.entries()) bytes.set(name, index * NAME_LENGTH)
+  return bytes
 }
 
 /** The kernel for these bytes, where they lie in memory made for it. */

@@ -5,7 +5,6 @@
  */
 
 export { contentHash } from './hash'
-export { keyRows, rowsLeft } from './keys'
 export {
   begin,
   CLOSERS,
@@ -17,6 +16,7 @@ export {
   SCRATCH,
 } from './layout'
 export { cleanLines, lineCount } from './lines'
+export { answerRows, keyRows, nextLine, rowsLeft } from './rows'
 export { stringEnd } from './string'
 export { value } from './value'
 export { xxh64Stripes } from './xxh64'

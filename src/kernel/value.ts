@@ -3,6 +3,7 @@ import {
   CLOSERS,
   DEEPEST,
   HEADER,
+  LAST_OBJECTS,
   LONG_STRINGS,
   MEMBERS,
   MOST_LONG_STRINGS,
@@ -90,6 +91,7 @@ export function readValue(start: i32, comparesKeys: bool): i32 {
       at = behindBlanks(at + 1)
       if (byteAt(at) !== closer) {
         if (closer === CLOSE_BRACKET) continue
+        if (depth === 3) store<i32>(lastObject(), at)
         openObject(depth)
         at = readName(at, depth)
         if (at < 0) return at
@@ -127,6 +129,7 @@ function readName(start: i32, depth: i32): i32 {
     if (memberCount++ === MOST_MEMBERS) return TOO_LARGE
     store<i32>(lastMember(), start)
     store<i32>(lastMember() + 4, end)
+    store<i32>(lastObject(), 0)
   }
   const at = behindBlanks(end)
   return byteAt(at) === COLON ? at + 1 : BROKEN
@@ -136,8 +139,29 @@ function lastMember(): i32 {
   return scratch + (MEMBERS - MEMBER_SIZE) + memberCount * MEMBER_SIZE
 }
 
+function lastObject(): i32 {
+  return scratch + (LAST_OBJECTS - 4) + memberCount * 4
+}
+
+/**
+ * Where the last object begins in an array that the member at `member` is, behind its brace; 0 where
+ * there is none but empty ones.
+ */
+export function lastObjectOf(member: i32): i32 {
+  return load<i32>(scratch + LAST_OBJECTS + (member - scratch - MEMBERS) / (MEMBER_SIZE / 4))
+}
+
+/** The offset behind the string at `start`, which the value read last holds. */
+export function knownStringEnd(start: i32): i32 {
+  const places = scratch + LONG_STRINGS
+  for (let place = places + (longCount - 1) * 8; place >= places; place -= 8) {
+    if (load<i32>(place) === start) return load<i32>(place + 4)
+  }
+  return stringEnd(start + 1)
+}
+
 /** The offset behind a number or a literal that begins with `byte`, or -1. */
-function scalarEnd(at: i32, byte: u32): i32 {
+export function scalarEnd(at: i32, byte: u32): i32 {
   if (byte === 0x74) return load<u32>(at) === TRUE ? at + 4 : -1
   if (byte === 0x6e) return load<u32>(at) === NULL ? at + 4 : -1
   if (byte === 0x66) return load<u32>(at + 1) === ALSE ? at + 5 : -1

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type LookOrder, lookFor } from '../../src/core/block-look.ts'
 import { JsonScanner, MEMBER_STRIDE } from '../../src/core/json-scan.ts'
-import { kernelBytes } from '../../src/core/kernel.ts'
+import { kernelBytes, kernelOf } from '../../src/core/kernel.ts'
 import { KEY_COLUMNS } from '../../src/core/key-look.ts'
 import { ALLOWABLE } from '../../src/core/line-judge.ts'
 import { json } from '../support/arbitraries.ts'
@@ -72,6 +72,71 @@ const failed = record.map(
     `{"id":"a","status":"error","error":{"code":"x"},"input":${input.trim()},"custom_id":"b"}`,
 )
 
+/** One of the first ones mostly. */
+function mostly(usual: readonly string[], odd: readonly string[]): fc.Arbitrary<string> {
+  return fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(...usual) },
+    { weight: 1, arbitrary: fc.constantFrom(...odd) },
+  )
+}
+
+const WHOLE_MESSAGES = `{"role":"assistant","content":"a"}
+{"value":"v"}
+{"content":"","content":"a"}
+{"content":null,"value":"v"}
+{ "content" : "a" , "tool_calls" : null }
+{"content":"LONG","reasoning_content":"LONG"}`
+  .replaceAll('LONG', 'long '.repeat(99))
+  .split('\n')
+const ODD_MESSAGES = String.raw`{}
+"text"
+[]
+{"content":""}
+{"value":""}
+{"content":1}
+[{"content":"a"}]
+{"content":"a","tool_calls":[{"content":"b"}]}
+{"content":"a","content":""}
+{"\u0063ontent":"a"}`.split('\n')
+const messages = fc
+  .array(mostly(WHOLE_MESSAGES, ODD_MESSAGES), { minLength: 1, maxLength: 3 })
+  .map((all) => `[${all.join(', ')}]`)
+const rarely = (...values: string[]): fc.Arbitrary<string | null> =>
+  fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, fc.constantFrom(...values))
+
+/** Answers in fanout-complete's form, most of them whole. */
+const answer = fc
+  .tuple(
+    fc.record({
+      id: mostly(['"a"', '7'], ['"a\\n"', 'null']),
+      status: mostly(['"success"'], ['"completed"', '"error"', 'null', '1', '"\\u0073uccess"']),
+      finish_reason: mostly(['"stop"', 'null'], ['"length"', '"content_filter"', '"l\\u0065ngth"']),
+      input: mostly(
+        ['{"messages":[{"content":"q"}]}'],
+        ['[[{"content":"q"}]]', '[{"content":""}]'],
+      ),
+      conversations: fc.oneof(
+        { weight: 8, arbitrary: messages },
+        fc.constantFrom('[]', '[ ]', '{"x":{"content":"a"}}', 'null', '"a"'),
+      ),
+      text: rarely('"a"', '""', 'null', '["a"]'),
+      error: rarely('null', '{}'),
+      turns: rarely('[]', '[{"finish_reason":"length"}]'),
+      response: rarely('{"status_code":500}', '{"body":{"text":""}}'),
+      choices: rarely('[{"text":""}]', '[]'),
+    }),
+    fc.array(fc.nat(), { maxLength: 10 }),
+    fc.nat(5),
+  )
+  .map(([{ conversations, ...others }, order, roll]) => {
+    const all = { ...others, conversations: roll === 0 ? null : conversations }
+    const mixed = Object.entries(all)
+      .filter(([, value]) => value !== null)
+      .map(([key, value], index) => ({ text: `"${key}": ${value}`, place: order[index] ?? 0 }))
+    mixed.sort((one, other) => one.place - other.place)
+    return `{${mixed.map(({ text }) => text).join(',')}}`
+  })
+
 /** Lines of which most are records. */
 const block = fc
   .tuple(
@@ -79,6 +144,7 @@ const block = fc
       fc.oneof(
         { weight: 40, arbitrary: record },
         { weight: 4, arbitrary: failed },
+        { weight: 20, arbitrary: answer },
         json,
         fc.constantFrom('', ' ', '{', '{"id":1}{"id":2}', '\ufeff{"id":1}', '[[[]]]', '12'),
       ),
@@ -117,6 +183,23 @@ test('more lines than the kernel has rows, one of them left to JavaScript', () =
     const expected = look(padded(bytes), bytes.length) as Int32Array
     assert.equal(expected.length, 5000 * KEY_COLUMNS)
     assert.deepEqual(look(inKernel(padded(bytes)), bytes.length), expected)
+  }
+})
+
+test('the kernel leaves no plain record to JavaScript', () => {
+  const question = '{"id":1,"prompt":"p","input":{"error":"none"}}'
+  const answers = WHOLE_MESSAGES.map(
+    (message) => `{"id":"a","status":"success","conversations":[{"content":"q"},${message}]}`,
+  )
+  for (const [kind, lines] of [
+    ['keys', [question, ...answers]],
+    ['answers', [...answers, '{"id":1,"text":"a","finish_reason":"stop"}']],
+  ] as const) {
+    const text = Buffer.from(`${lines.join('\n')}\n`)
+    const bytes = inKernel(padded(text))
+    assert.ok(lookFor({ kind, policy: RECORDS, key: undefined })(bytes, text.length))
+    assert.equal(kernelOf(bytes)!.run.nextLine(), text.length)
+    assert.equal(kernelOf(bytes)!.run.rowsLeft(), 0, kind)
   }
 })
 
