@@ -46,6 +46,9 @@ export class NearRecord {
 /** The last few valid records. */
 export class NearRecords {
   #records: NearRecord[] = []
+  /** Memory of runs that gave all records at their time: the last one's, and the one before. */
+  #inUse = Buffer.alloc(0)
+  #spare = Buffer.alloc(0)
 
   /** The oldest first. */
   get list(): readonly NearRecord[] {
@@ -77,11 +80,21 @@ export class NearRecords {
       return
     }
     // One copy of them all: it is made at every block, and hardly ever asked for.
-    const copy = copyOf(bytes, from, end)
+    const copy =
+      starts.length === NEAR ? this.#copyOfAll(bytes, from, end) : copyOf(bytes, from, end)
     for (let i = starts.length - 1; i >= 0; i--) {
       const stop = (starts[i - 1] ?? end) - from
       this.#push(new NearRecord(copy.subarray(starts[i]! - from, stop + PADDING)))
     }
+  }
+
+  /** A copy of what takes the place of all records: new memory each time costs more than the copy. */
+  #copyOfAll(bytes: Buffer, start: number, end: number): Buffer {
+    const room = end - start + PADDING
+    const memory = this.#spare.length < room ? Buffer.allocUnsafeSlow(2 * room) : this.#spare
+    this.#spare = this.#inUse
+    this.#inUse = memory
+    return copyInto(memory, bytes, start, end)
   }
 
   #push(record: NearRecord): void {
@@ -92,7 +105,10 @@ export class NearRecords {
 
 /** A copy with a line feed and the scanner's padding behind it. */
 function copyOf(bytes: Buffer, start: number, end: number): Buffer {
-  const copy = Buffer.allocUnsafe(end - start + PADDING)
+  return copyInto(Buffer.allocUnsafe(end - start + PADDING), bytes, start, end)
+}
+
+function copyInto(copy: Buffer, bytes: Buffer, start: number, end: number): Buffer {
   bytes.copy(copy, 0, start, end)
   copy[end - start] = 0x0a
   return copy
