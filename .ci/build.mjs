@@ -9,14 +9,13 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 // An installed package holds dist/ and no bundler.
 if (existsSync(`${root}node_modules/esbuild`) && existsSync(`${root}src`)) {
   const { build } = await import('esbuild')
-  const bundle = (file) =>
+  const bundle = (file, out = file.replace(/\.ts$/, '')) =>
     build({
       absWorkingDir: root,
-      entryPoints: [file],
-      outbase: root,
+      entryPoints: [{ in: file, out }],
       outdir: 'dist',
-      // What is imported later, and what several of those share: beside the file of the thread.
-      chunkNames: `src/app/${basename(file, '.ts')}-[name]-[hash]`,
+      // What is imported later, and what several of those share: beside the thread that they start.
+      chunkNames: `bin/${basename(file, '.ts')}-[name]-[hash]`,
       bundle: true,
       splitting: true,
       packages: 'external',
@@ -30,7 +29,7 @@ if (existsSync(`${root}node_modules/esbuild`) && existsSync(`${root}src`)) {
   await Promise.all([
     ...binaries.map((name) => bundle(`bin/${name}`)),
     bundle('examples/demo.ts'),
-    bundle('src/app/look-worker.ts'),
+    bundle('src/app/look-worker.ts', 'bin/look-worker'),
   ])
   for (const name of binaries) chmodSync(`${root}dist/bin/${basename(name, '.ts')}.js`, 0o755)
   writeFileSync(`${root}dist/.built`, '')

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { repair } from '../src/app/repair.ts'
 import { commonOptions, defineCommand, readOptions } from '../src/cli/command.ts'
 import { main } from '../src/cli/main.ts'
 import { flag, outputFile, text } from '../src/cli/option.ts'
@@ -61,7 +60,10 @@ split + framing (lines without a record) + torn (a last line cut off) + removed 
 Exit code: 0 nothing was removed but a torn last record, 1 something else was: look at it; 2 wrong
 usage or a file that cannot be read or written.
 `,
-  run: repair,
+  run: async (context, options, operands) => {
+    const { repair } = await import('../src/app/repair.ts')
+    return repair(context, options, operands)
+  },
 })
 
 await main(command, import.meta.url)

@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { newFolder, run } from '../support/run.ts'
+import { executable, newFolder, run } from '../support/run.ts'
 
 /** Above the size from which a second thread looks over every other block. */
 const SIZE = 270 * 1024 * 1024
@@ -57,6 +67,7 @@ test('a second thread over a large file changes nothing but the time', async () 
   assert.ok(plain!.equals(threaded!), 'repair gives the same with and without a second thread')
   assert.equal(results[0]!.hash, createHash('sha256').update(plain!).digest('hex'))
   await dedupesAlike(folder)
+  shareTheWork(folder)
   rmSync(folder, { recursive: true })
   assert.deepEqual(results[0], results[1])
   const { stderr } = results[0]!
@@ -86,6 +97,26 @@ async function dedupesAlike(folder: string): Promise<void> {
   )
   assert.match(results[0]!.stderr, /repeat a key and were not passed on/)
   await dedupesAfterAnswers(folder)
+}
+
+/** The bundles find the file of the thread: without it they work, at half the speed. */
+function shareTheWork(folder: string): void {
+  if (availableParallelism() === 1) return
+  for (const command of [
+    ['validate-jsonl', '-q'],
+    ['repair-truncated', '--check'],
+    ['dedupe-completed', '-q', '--completed', 'done.jsonl'],
+  ] as const) {
+    const [name, ...args] = command
+    const profiles = join(folder, `profiles-${name}`)
+    const node = ['--cpu-prof', `--cpu-prof-dir=${profiles}`, executable(name)]
+    spawnSync(process.execPath, [...node, ...args, 'large.jsonl'], { cwd: folder, stdio: 'ignore' })
+    const ofThreads = readdirSync(profiles).map((file) =>
+      readFileSync(join(profiles, file), 'utf8'),
+    )
+    const looked = ofThreads.filter((profile) => profile.includes('"functionName":"lookAt"'))
+    assert.equal(looked.length, 1, `no second thread in ${name}`)
+  }
 }
 
 /** The second thread looks for answers first, then for keys. */
