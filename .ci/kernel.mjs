@@ -33,7 +33,12 @@ if (error) {
   process.exit(1)
 }
 
-const text = `/** The WebAssembly that \`npm run build:kernel\` makes of src/kernel/, in base64. */
+const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true })
+const kernel = new WebAssembly.Instance(new WebAssembly.Module(code), { env: { memory } })
+const text = `/** Bytes that the kernel has for itself at the end of a memory. */
+export const KERNEL_SCRATCH = ${kernel.exports.SCRATCH.value}
+
+/** The WebAssembly that \`npm run build:kernel\` makes of src/kernel/, in base64. */
 export const KERNEL_CODE =
   '${Buffer.from(code).toString('base64')}'
 `

@@ -5,7 +5,7 @@
  * it. Its source is src/kernel/.
  */
 
-import { KERNEL_CODE } from './kernel-code.ts'
+import { KERNEL_CODE, KERNEL_SCRATCH } from './kernel-code.ts'
 
 /** The part of WebAssembly used here; TypeScript has its types in the library of browsers alone. */
 interface WasmMemory {
@@ -69,8 +69,8 @@ export const KERNEL_DEPTH = 255
 export type KernelMemory = object
 
 const PAGE = 64 * 1024
-/** Bytes at the end of a memory that the kernel has for itself, and those read in advance. */
-const OWN = 80 * 1024 + 16
+/** Bytes read behind those that are asked for at most. */
+const READ_AHEAD = 16
 /** Address space is reserved per memory; lines beyond this are too rare to matter. */
 const LARGEST = 256 * 1024 * 1024
 
@@ -87,7 +87,7 @@ let compiled: object | undefined
 export function kernelBytes(size: number): Buffer | undefined {
   if (wasm === undefined || size > LARGEST) return undefined
   try {
-    const pages = Math.ceil((size + OWN) / PAGE)
+    const pages = Math.ceil((size + READ_AHEAD + KERNEL_SCRATCH) / PAGE)
     const memory = new wasm.Memory({ initial: pages, maximum: pages, shared: true })
     attach(memory)
     return Buffer.from(memory.buffer, 0, size)
@@ -122,7 +122,7 @@ export function attach(memory: KernelMemory): SharedArrayBuffer {
 }
 
 function kernelWith(run: Exports, buffer: SharedArrayBuffer): Kernel {
-  const scratch = buffer.byteLength - run.SCRATCH.value
+  const scratch = buffer.byteLength - KERNEL_SCRATCH
   run.begin(buffer.byteLength)
   const table = (at: Constant, end: Constant): Int32Array =>
     new Int32Array(buffer, scratch + at.value, (end.value - at.value) >> 2)
