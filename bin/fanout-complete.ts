@@ -320,8 +320,8 @@ ERROR sample ... on standard error and a record in --failures, never on standard
 Timeouts count from dispatch, never while this process did not run. After a refusal, reset, 502 or 503
 the server's /health is asked: where it is not well, the run waits and no attempt is spent. 401, 403,
 404 and redirects end the run while nothing has succeeded, but 404 of a batch line, whose url and model are its
-own. First Ctrl-C: open requests finish; second: at once. TERM, HUP and the signal of --drain-on: they
-finish within --drain. USR1: a progress line.
+own. First Ctrl-C: open requests finish, and conversations with them to their last turn; second: at
+once. TERM, HUP and the signal of --drain-on: they finish within --drain. USR1: a progress line.
 
 ${shardNotes}
 

@@ -1,18 +1,23 @@
 type Waiter<T> = (got: T | undefined) => void
 
 /**
+ * Who waits: `new` ones come last; who tries again comes before them, and so does who goes on with
+ * what was paid for already, which is served to its end even where nothing new is to begin.
+ */
+export type Turn = 'new' | 'again' | 'going-on'
+
+/**
  * Hands out something scarce, such as the right to have a request open, to those who wait for it.
- * Who retries or goes on with a conversation comes before who is new.
  */
 export class Gate<T> {
   #take: () => T | undefined
   #onServed: () => void
-  #first: Waiter<T>[] = []
+  #first: { turn: Turn; waiter: Waiter<T> }[] = []
   #others: Waiter<T>[] = []
   /** Those before it are served: taking from the front of an array would move the rest each time. */
   #othersFrom = 0
   #held = new Set<string>()
-  #closed = false
+  #state: 'open' | 'ending' | 'closed' = 'open'
 
   /**
    * @param take takes one, or gives undefined while there is none
@@ -31,14 +36,15 @@ export class Gate<T> {
   /**
    * Waits for one.
    *
-   * @param first come before those that are not
-   * @returns undefined once the gate is closed
+   * @returns undefined where none is given any more
    */
-  acquire(first: boolean): Promise<T | undefined> {
-    if (this.#closed) return Promise.resolve(undefined)
-    return new Promise((resolve) => {
-      if (first) this.#first.push(resolve)
-      else this.#others.push(resolve)
+  acquire(turn: Turn): Promise<T | undefined> {
+    if (this.#state === 'closed' || (this.#state === 'ending' && turn !== 'going-on')) {
+      return Promise.resolve(undefined)
+    }
+    return new Promise((waiter) => {
+      if (turn === 'new') this.#others.push(waiter)
+      else this.#first.push({ turn, waiter })
       this.serve()
     })
   }
@@ -56,6 +62,7 @@ export class Gate<T> {
   /** Hands nothing out until `resume` with the same reason. */
   hold(reason: string): void {
     this.#held.add(reason)
+    if (this.#state === 'ending') this.close()
   }
 
   resume(reason: string): void {
@@ -63,15 +70,28 @@ export class Gate<T> {
     this.serve()
   }
 
+  /** Hands nothing out any more but to what goes on; the others get undefined. */
+  end(): void {
+    if (this.#held.size > 0) return this.close()
+    if (this.#state === 'open') this.#state = 'ending'
+    const goingOn = this.#first.filter(({ turn }) => turn === 'going-on')
+    const dropped = this.#first.filter(({ turn }) => turn !== 'going-on').map((one) => one.waiter)
+    dropped.push(...this.#others.slice(this.#othersFrom))
+    this.#first = goingOn
+    this.#others = []
+    this.#othersFrom = 0
+    for (const waiter of dropped) waiter(undefined)
+  }
+
   /** Hands nothing out any more; those who wait get undefined. */
   close(): void {
-    this.#closed = true
+    this.#state = 'closed'
     while (this.waiting > 0) this.#next()(undefined)
   }
 
   #next(): Waiter<T> {
     const first = this.#first.shift()
-    if (first !== undefined) return first
+    if (first !== undefined) return first.waiter
     const next = this.#others[this.#othersFrom++]!
     if (this.#othersFrom > 1024) {
       this.#others = this.#others.slice(this.#othersFrom)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { Gate } from '../../src/core/gate.ts'
+import { Gate, type Turn } from '../../src/core/gate.ts'
 import { Histogram } from '../../src/core/histogram.ts'
 import { restByHeaders } from '../../src/core/rate-headers.ts'
 import { RateLimit } from '../../src/core/rate-limit.ts'
@@ -110,12 +110,12 @@ describe('the gate', () => {
   test('serves those who go on before those who are new, each in order', async () => {
     const { gate, free } = made(0)
     const order: string[] = []
-    const wait = (name: string, first: boolean): void => {
-      void gate.acquire(first).then(() => order.push(name))
+    const wait = (name: string, turn: Turn): void => {
+      void gate.acquire(turn).then(() => order.push(name))
     }
-    wait('new 1', false)
-    wait('new 2', false)
-    wait('retry', true)
+    wait('new 1', 'new')
+    wait('new 2', 'new')
+    wait('retry', 'again')
     for (let i = 0; i < 3; i++) {
       free.push(i)
       gate.serve()
@@ -128,7 +128,7 @@ describe('the gate', () => {
     const { gate } = made(1)
     gate.hold('a')
     gate.hold('b')
-    const got = gate.acquire(false)
+    const got = gate.acquire('new')
     gate.resume('a')
     assert.equal(gate.waiting, 1)
     gate.resume('b')
@@ -137,16 +137,36 @@ describe('the gate', () => {
 
   test('gives those who wait nothing once it is closed', async () => {
     const { gate } = made(0)
-    const waiting = [gate.acquire(true), gate.acquire(false)]
+    const waiting = [gate.acquire('again'), gate.acquire('new')]
     gate.close()
     assert.deepEqual(await Promise.all(waiting), [undefined, undefined])
-    assert.equal(await gate.acquire(false), undefined)
+    assert.equal(await gate.acquire('new'), undefined)
+  })
+
+  test('at its end it serves those who go on alone, and nobody while it is held', async () => {
+    const { gate, free } = made(0)
+    const waiting = [gate.acquire('new'), gate.acquire('again'), gate.acquire('going-on')]
+    gate.end()
+    assert.deepEqual(await Promise.all(waiting.slice(0, 2)), [undefined, undefined])
+    assert.equal(gate.waiting, 1)
+    assert.equal(await gate.acquire('again'), undefined)
+    free.push(7)
+    gate.serve()
+    assert.equal(await waiting[2], 7)
+    const last = gate.acquire('going-on')
+    gate.hold('disk')
+    assert.equal(await last, undefined)
+    const held = made(1).gate
+    held.hold('disk')
+    const never = held.acquire('going-on')
+    held.end()
+    assert.equal(await never, undefined)
   })
 
   test('keeps its order over thousands', async () => {
     const { gate, free } = made(0)
     const got: number[] = []
-    for (let i = 0; i < 5000; i++) void gate.acquire(false).then(() => got.push(i))
+    for (let i = 0; i < 5000; i++) void gate.acquire('new').then(() => got.push(i))
     for (let i = 0; i < 5000; i++) free.push(i)
     gate.serve()
     await Promise.resolve()

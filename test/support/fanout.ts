@@ -66,7 +66,7 @@ export interface Stats {
   retries_by_code: Record<string, number>
   outages: number
   finish: { length: number; content_filter: number; empty: number }
-  tokens: { prompt: number; completion: number; reasoning: number }
+  tokens: { prompt: number; completion: number; reasoning: number; discarded: number }
 }
 
 export interface FanoutOptions {

@@ -1,7 +1,7 @@
 import type { Usage } from '../../core/answer.ts'
 import { AnswerLengths } from '../../core/eta.ts'
 import { Histogram } from '../../core/histogram.ts'
-import type { AnswerCounts } from './answer-counts.ts'
+import { type AnswerCounts, generatedTokens } from './answer-counts.ts'
 
 /** The counts of a run; `--stats` writes them, progress shows them. */
 export class Accounting {
@@ -18,6 +18,9 @@ export class Accounting {
   left = 0
   /** Of those: answered by a server, and lost since they could not be written. */
   unwritten = 0
+  /** Of those: conversations with a turn that was answered, and the tokens of such turns. */
+  begun = 0
+  begunTokens = 0
   /** Of the shards of other tasks (--shard). */
   otherShards = 0
   /** Records with an answer of finish_reason length, and with one of content_filter. */
@@ -40,7 +43,10 @@ export class Accounting {
   /** Answers in pieces of text, and in milliseconds where they came whole. */
   readonly lengths = new AnswerLengths()
   readonly durations = new AnswerLengths()
-  /** Pieces of text, about as many tokens, that came in streams which then failed. */
+  /**
+   * Pieces of text, about as many tokens, that came in streams which then failed, and tokens of turns
+   * in conversations that did not come to their end.
+   */
   discardedTokens = 0
   /** Milliseconds from dispatch, so without the time in our own queue. */
   readonly latency = new Histogram()
@@ -60,10 +66,19 @@ export class Accounting {
     if (empty) this.empty++
   }
 
+  /** Counts a record that neither is answered nor failed. @param discarded tokens of finished turns */
+  addLeft(discarded: number): void {
+    this.left++
+    this.discardedTokens += discarded
+    if (discarded === 0) return
+    this.begun++
+    this.begunTokens += discarded
+  }
+
   #addUsage(usage: Usage | undefined): void {
     // The answers of /responses, to batch lines, have names of their own.
     this.promptTokens += numberOf(usage?.prompt_tokens ?? usage?.input_tokens)
-    this.completionTokens += numberOf(usage?.completion_tokens ?? usage?.output_tokens)
+    this.completionTokens += generatedTokens(usage) ?? 0
     const details = (usage?.completion_tokens_details ?? usage?.output_tokens_details) as
       | Usage
       | null

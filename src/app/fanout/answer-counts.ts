@@ -27,6 +27,13 @@ export function countsOfCut(usage: Usage | undefined): AnswerCounts {
   return { usage, cut: true, filtered: false, empty: false }
 }
 
+/** The tokens that a reply says it cost to generate; undefined where it does not. */
+export function generatedTokens(usage: Usage | undefined): number | undefined {
+  // The answers of /responses, to batch lines, have names of their own.
+  const tokens = usage?.completion_tokens ?? usage?.output_tokens
+  return typeof tokens === 'number' && Number.isFinite(tokens) ? tokens : undefined
+}
+
 export function isCut({ finishReason }: Answer): boolean {
   return finishReason === 'length'
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Diagnosis, Finding } from '../../core/diagnosis.ts'
 import type { Failure } from '../../core/failure.ts'
+import type { Turn } from '../../core/gate.ts'
 import type { ApiRequest } from '../../core/request.ts'
 import type { RetryBudget } from '../../core/retry-budget.ts'
 import { type RetrySettings, retryDelay } from '../../core/retry-policy.ts'
@@ -16,7 +17,7 @@ import type { TokenCosts } from './token-costs.ts'
 
 /** What became of a request after all its attempts. */
 export type Asked =
-  | { kind: 'replied'; outcome: Replied; attempts: number; startedAt: number }
+  | { kind: 'replied'; outcome: Replied; attempts: number; startedAt: number; pieces: number }
   | { kind: 'failed'; failure: Failure; attempts: number }
   | { kind: 'left' }
 
@@ -49,7 +50,8 @@ export class Asker {
   #options: AskerOptions
   #stopped = false
   #givenUp = false
-  #wakeAll = new Set<() => void>()
+  #between = 0
+  #pauses = new Set<{ goingOn: boolean; wake: () => void }>()
   #settings: ReadonlyMap<PooledEndpoint, ExchangeSettings>
 
   constructor(options: AskerOptions) {
@@ -65,8 +67,14 @@ export class Asker {
     )
   }
 
+  /** Conversations whose next turn is not open: it waits for its place, or to be asked again. */
+  get between(): number {
+    return this.#between
+  }
+
   /**
-   * @param goingOn the request continues a conversation and comes before new ones
+   * @param goingOn the request continues a conversation: it comes before new ones, and is asked to its
+   *   end where the run stops, since what came before was paid for
    * @param raw the body is handed on as it came (batch lines)
    */
   async ask(request: ApiRequest, goingOn: boolean, raw: boolean): Promise<Asked> {
@@ -74,18 +82,18 @@ export class Asker {
     budget.request()
     let attempts = 1
     let fresh = false
-    for (let first = goingOn; ; first = true) {
-      const attempt = await this.#attempt(request, first, raw, fresh)
+    for (let turn: Turn = goingOn ? 'going-on' : 'new'; ; turn = goingOn ? turn : 'again') {
+      const attempt = await this.#attempt(request, turn, raw, fresh)
       if (attempt === undefined) return { kind: 'left' }
       const { endpoint, startedAt } = attempt
       const outcome = attempt.outcome!
       if (outcome.kind !== 'failure') {
         this.#countReply(outcome)
-        return { kind: 'replied', outcome, attempts, startedAt }
+        return { kind: 'replied', outcome, attempts, startedAt, pieces: attempt.pieces }
       }
-      if (this.#givenUp) return { kind: 'left' }
       const { failure } = outcome
       accounting.discardedTokens += failure.pieces ?? 0
+      if (this.#givenUp) return { kind: 'left' }
       if (attempt.crowded) {
         // Another request must end first; that this one had no room is no attempt.
         this.#countRetry(failure)
@@ -105,37 +113,44 @@ export class Asker {
       }
       if (!failure.retryable || attempts > retry.retries)
         return { kind: 'failed', failure, attempts }
-      if (this.#stopped) return { kind: 'left' }
+      if (this.#isOver(goingOn)) return { kind: 'left' }
       this.#countRetry(failure)
       for (const finding of diagnosis.retry(failure)) onFinding(finding)
-      await this.#pause(retryDelay(retry, attempts, failure.retryAfter, random))
+      await this.#pause(retryDelay(retry, attempts, failure.retryAfter, random), goingOn)
       for (let wait = budget.wait(clock.now()); wait > 0; wait = budget.wait(clock.now())) {
-        if (this.#stopped) break
-        await this.#pause(wait)
+        if (this.#isOver(goingOn)) break
+        await this.#pause(wait, goingOn)
       }
       attempts++
     }
   }
 
-  /** No retries any more: the run ends. */
+  /** No retries any more but of conversations that have begun: the run ends. */
   stop(): void {
     this.#stopped = true
-    for (const wake of this.#wakeAll) wake()
+    for (const { goingOn, wake } of this.#pauses) if (!goingOn) wake()
   }
 
   /** What fails from now on was given up by us: it is left, not failed. */
   giveUp(): void {
     this.#givenUp = true
+    for (const { wake } of this.#pauses) wake()
+  }
+
+  #isOver(goingOn: boolean): boolean {
+    return goingOn ? this.#givenUp : this.#stopped
   }
 
   async #attempt(
     request: ApiRequest,
-    first: boolean,
+    turn: Turn,
     raw: boolean,
     fresh: boolean,
   ): Promise<Attempt | undefined> {
     const { pool, clock, diagnosis, onFinding, accounting, costs } = this.#options
-    const slot = await pool.acquire(first)
+    if (turn === 'going-on') this.#between++
+    const slot = await pool.acquire(turn)
+    if (turn === 'going-on') this.#between--
     if (slot === undefined) return undefined
     diagnosis.request()
     const { endpoint, connection } = slot
@@ -196,16 +211,19 @@ export class Asker {
     return 'outage'
   }
 
-  #pause(ms: number): Promise<void> {
-    if (this.#stopped) return Promise.resolve()
-    return new Promise((resolve) => {
-      const done = (): void => {
+  async #pause(ms: number, goingOn: boolean): Promise<void> {
+    if (this.#isOver(goingOn)) return
+    if (goingOn) this.#between++
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
         cancel()
-        this.#wakeAll.delete(done)
+        this.#pauses.delete(pause)
         resolve()
       }
-      const cancel = this.#options.clock.after(ms, done)
-      this.#wakeAll.add(done)
+      const cancel = this.#options.clock.after(ms, wake)
+      const pause = { goingOn, wake }
+      this.#pauses.add(pause)
     })
+    if (goingOn) this.#between--
   }
 }

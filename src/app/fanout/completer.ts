@@ -21,7 +21,14 @@ import {
   userMessage,
 } from '../../core/request.ts'
 import type { Timing } from '../../net/outcome.ts'
-import { type AnswerCounts, countsOf, countsOfCut, cutFailure, isCut } from './answer-counts.ts'
+import {
+  type AnswerCounts,
+  countsOf,
+  countsOfCut,
+  cutFailure,
+  generatedTokens,
+  isCut,
+} from './answer-counts.ts'
 import type { Asked, Asker } from './asker.ts'
 
 /** What became of a record. */
@@ -30,8 +37,14 @@ export type Completion =
   | ({ kind: 'failed'; counts?: AnswerCounts } & Omit<
       FailedRecord,
       'idToken' | 'elapsedMs' | 'input'
-    >)
-  | { kind: 'left' }
+    > &
+      Paid)
+  | ({ kind: 'left' } & Paid)
+
+interface Paid {
+  /** Tokens of turns that were answered before the one that was not: they are generated again. */
+  discarded?: number
+}
 
 export interface CompleterSettings extends RequestSettings {
   /** What becomes of an answer that the token limit cut. */
@@ -107,6 +120,7 @@ export class Completer {
     let startedAt: number | undefined
     let usage: Answer['usage']
     let cut = false
+    let tokens = 0
     let timing: Timing = { firstToken: undefined, total: 0 }
     const told: TurnProvenance[] = []
     for (const [turn, text] of turns.entries()) {
@@ -116,15 +130,18 @@ export class Completer {
       }
       const request = chatRequest(record, settings, context)
       const asked = await this.#asker.ask(request, turn > 0, false)
-      if (asked.kind === 'left') return asked
+      if (asked.kind === 'left') return { ...asked, discarded: tokens }
       const earlierAttempts = attempts
       attempts += asked.attempts
       const finishedTurns = messages.slice(0, turn === 0 ? 0 : -1)
-      if (asked.kind === 'failed') return { ...asked, attempts, earlierAttempts, finishedTurns }
+      if (asked.kind === 'failed') {
+        return { ...asked, attempts, earlierAttempts, finishedTurns, discarded: tokens }
+      }
       const answer = answerOf(asked)
       startedAt ??= asked.startedAt
       timing = addTiming(timing, asked.outcome.timing)
       usage = addUsage(usage, answer.usage)
+      tokens += generatedTokens(answer.usage) ?? asked.pieces
       if (this.#fails(answer)) {
         const failed = { failure: cutFailure(answer), counts: countsOfCut(usage) }
         return { kind: 'failed', ...failed, attempts, earlierAttempts, finishedTurns }

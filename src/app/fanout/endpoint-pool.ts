@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { FirstTokenWatch } from '../../core/first-token-watch.ts'
-import { Gate } from '../../core/gate.ts'
+import { Gate, type Turn } from '../../core/gate.ts'
 import type { PaceController } from '../../core/pace.ts'
 import { RateLimit } from '../../core/rate-limit.ts'
 import { StartOrder } from '../../core/start-order.ts'
@@ -145,11 +145,10 @@ export class EndpointPool {
   /**
    * Waits for the right to send a request.
    *
-   * @param first come before those that are not
-   * @returns undefined once the run sends no more
+   * @returns undefined once the run sends no more such requests
    */
-  acquire(first: boolean): Promise<Slot | undefined> {
-    return this.#gate.acquire(first)
+  acquire(turn: Turn): Promise<Slot | undefined> {
+    return this.#gate.acquire(turn)
   }
 
   /** @param tokens what the request has cost, as far as is known */
@@ -196,21 +195,25 @@ export class EndpointPool {
     this.#gate.resume(reason)
   }
 
-  /** No new requests. */
+  /** No new requests but those of conversations that have begun, as long as a server is there for them. */
   stop(): void {
-    this.#cancelWake?.()
-    this.#gate.close()
     for (const { outage } of this.endpoints) outage.cancel()
+    if (this.allResting) this.#gate.close()
+    else this.#gate.end()
   }
 
-  /** Gives up the requests that are open. */
+  /** Gives up the requests that are open, and sends none. */
   abort(): void {
+    this.#cancelWake?.()
+    this.#gate.close()
     const error = new Error('the run was ended')
     for (const connection of this.#connections()) connection.abort(error)
   }
 
   close(): void {
-    this.stop()
+    this.#cancelWake?.()
+    this.#gate.close()
+    for (const { outage } of this.endpoints) outage.cancel()
     for (const connection of this.#connections()) connection.close()
   }
 

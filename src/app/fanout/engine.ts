@@ -94,7 +94,7 @@ export class Engine {
     this.#stopLooking = clock.every(LOOK_EVERY, () => this.#look())
     if (options.concurrency === 'auto') this.#startPacers(options.maxConcurrency)
     stop.watch(
-      () => this.pool.inUse,
+      () => this.pool.inUse + this.#asker.between,
       () => {
         this.pool.stop()
         this.#asker.stop()

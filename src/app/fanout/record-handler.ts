@@ -162,13 +162,14 @@ export class RecordHandler {
       completion = doesNotFit(entry, error)
     }
     if (completion.kind === 'left') {
-      accounting.left++
+      accounting.addLeft(completion.discarded ?? 0)
       return undefined
     }
     if (completion.counts !== undefined) accounting.addAnswer(completion.counts)
     if (completion.kind === 'answered') return completion.line
     const { idToken, source } = record
     const input = { json: source }
+    accounting.discardedTokens += completion.discarded ?? 0
     await this.#failed({ ...completion, idToken, elapsedMs: clock.now() - began, input })
     return undefined
   }

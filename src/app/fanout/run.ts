@@ -225,6 +225,11 @@ function summarise(context: Context, options: FanoutOptions, counts: Accounting,
     ] as const
     report.error(`${counted(counts.unwritten, ...lost)} asked again`, 'lost')
   }
+  if (counts.begun > 0) {
+    const begun = counted(counts.begun, 'conversation was', 'conversations were')
+    const tokens = counted(counts.begunTokens, 'token', 'tokens')
+    report.warning(`${begun} given up after ${tokens} of finished turns: they are asked for again`)
+  }
   const unanswered = counts.left - counts.unwritten
   const left = unanswered > 0 || stop.requested ? `, ${unanswered} read but not answered` : ''
   const others = options.shard === undefined ? '' : `, ${counts.otherShards} of other shards`
