@@ -71,6 +71,13 @@ function tell({ report }: Context, file: string, result: TailRepair, check: bool
     report.error(message, 'multiple-values', { file })
     return EXIT.data
   }
+  const { bad } = result
+  if (bad !== undefined) {
+    const message =
+      `the last line, at offset ${bad.start}, has its newline and is no record: ` +
+      'repair-truncated -i without --tail takes it out'
+    report.error(message, bad.code, { file })
+  }
   const would = check ? 'would be ' : ''
   if (removedBytes > 0) {
     const where = check ? 'would be removed' : `removed, now in ${result.removedPath}`
@@ -84,6 +91,6 @@ function tell({ report }: Context, file: string, result: TailRepair, check: bool
   if (framingBytes > 0) parts.push(`${framingBytes} bytes of NULs and blanks ${would}dropped`)
   if (addedNewline) parts.push(`final newline ${would}added`)
   if (parts.length > 0) report.note(`${file}: ${parts.join(', ')}`)
-  else if (!changed) report.note(`${file}: nothing to repair at its end`)
-  return check && changed ? EXIT.data : EXIT.ok
+  else if (!changed && bad === undefined) report.note(`${file}: nothing to repair at its end`)
+  return bad !== undefined || (check && changed) ? EXIT.data : EXIT.ok
 }

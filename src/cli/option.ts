@@ -71,13 +71,17 @@ export function texts(words: Words): Option<string[]> {
   return { metavar: 'TEXT', ...words, read: (values) => [...values] }
 }
 
-/** Comma-separated words, also from several times; empty where the option is not given. */
+/**
+ * Comma-separated words, also from several times; empty where the option is not given. Given without
+ * a word, as by a variable that is not set, it would check nothing and say nothing.
+ */
 export function list(words: Words & { choices?: readonly string[] }): Option<string[]> {
   return {
     metavar: 'NAME,...',
     ...words,
     read(values, name) {
       const all = values.flatMap((value) => value.split(',')).filter((value) => value !== '')
+      if (values.length > 0 && all.length === 0) throw usageError(`${name} takes at least one word`)
       for (const value of all) {
         if (words.choices && !words.choices.includes(value))
           throw notOneOf(name, value, words.choices)

@@ -13,6 +13,7 @@ import { compressionOf } from './input.ts'
 import { RemovedFile } from './removed-file.ts'
 
 const NEWLINE = Buffer.from('\n')
+const BOM = Buffer.from('\ufeff')
 
 /** So much of a file's beginning tells what it is. */
 const HEAD = 64 * 1024
@@ -48,6 +49,14 @@ export interface TailRepair {
   addedNewline: boolean
   /** The last line holds several records: the file was left as it is, for repair-truncated -i. */
   needsSplit: boolean
+  /** The last line has its newline, and is no record: it was left for repair-truncated -i too. */
+  bad: BadLine | undefined
+}
+
+/** A line of a file by its offset, and what is wrong with it. */
+interface BadLine {
+  start: number
+  code: string
 }
 
 /** What is to be done: the file ends at `length`, with a newline put there or not. */
@@ -56,6 +65,7 @@ interface Plan {
   newline: boolean
   torn: { start: number; bytes: Buffer; code: string; line: number | null } | undefined
   needsSplit: boolean
+  bad: BadLine | undefined
 }
 
 /**
@@ -95,6 +105,7 @@ export async function repairTail(path: string, options: TailOptions = {}): Promi
         framingBytes: before.size - plan.length - removedBytes,
         addedNewline: plan.newline,
         needsSplit: plan.needsSplit,
+        bad: plan.bad,
       }
     } finally {
       await handle.close()
@@ -106,13 +117,22 @@ export async function repairTail(path: string, options: TailOptions = {}): Promi
 
 async function makePlan(handle: FileHandle, path: string, size: number): Promise<Plan> {
   await refuseOtherKinds(handle, path, size)
-  const asItIs: Plan = { length: size, newline: false, torn: undefined, needsSplit: false }
+  const asItIs: Plan = {
+    length: size,
+    newline: false,
+    torn: undefined,
+    needsSplit: false,
+    bad: undefined,
+  }
   if (size === 0) return asItIs
   const lines = new BackwardLines(handle, size)
   const contentEnd = await lines.beforeNuls(size)
   if (contentEnd === 0) return { ...asItIs, length: 0 }
   const { lineStart, contentStart } = await lines.lineBefore(contentEnd)
-  if (lineStart === contentEnd) return { ...asItIs, length: contentEnd }
+  if (lineStart === contentEnd) {
+    const bad = await badLine(handle, lines, contentEnd - 1)
+    return { ...asItIs, length: contentEnd, bad }
+  }
   const bytes = await readRange(handle, contentStart, contentEnd)
   const near = lineStart < 0 ? [] : await nearRecords(handle, lines, lineStart)
   if (near === undefined) {
@@ -211,6 +231,26 @@ async function nearRecords(
     stop = lineStart
   }
   return found.length === 0 && sawBad ? undefined : found
+}
+
+/** The line whose line feed is at `end` where it is no record, as far as that is seen from close by. */
+async function badLine(
+  handle: FileHandle,
+  lines: BackwardLines,
+  end: number,
+): Promise<BadLine | undefined> {
+  const floor = end - NEAR_BYTES
+  const { lineStart, contentStart } = await lines.lineBefore(end, floor)
+  if (lineStart < 0 || contentStart < floor) return undefined
+  const bytes = await readRange(handle, contentStart, end)
+  const from = contentStart === 0 && bytes.indexOf(BOM) === 0 ? BOM.length : 0
+  const length = end - contentStart
+  if (bytes.subarray(from, length).every((byte) => byte <= 0x20)) return undefined
+  const scanner = new JsonScanner()
+  scanner.use(bytes)
+  if (scanner.scan(from, length)) return undefined
+  const code = grammarProblem(bytes, from, length, false)?.code ?? 'truncated'
+  return { start: contentStart, code }
 }
 
 async function lineNumber(handle: FileHandle, lineStart: number): Promise<number | null> {

@@ -92,6 +92,32 @@ describe('--tail', () => {
     })
   }
 
+  for (const line of ['{"b":2,', '{"id":3}{"id":4}', 'nothing of the kind']) {
+    test(`a bad last line with its newline is told and left to the whole repair: ${line}`, async () => {
+      for (const behind of ['', '\0\0']) {
+        const file = fileOf(`${WHOLE}${line}\n${behind}`)
+        for (const mode of ['--check', '-i']) {
+          const result = await repair('--tail', mode, file)
+          assert.equal(result.code, 1)
+          assert.match(result.stderr, /repair-truncated -i without --tail/)
+          assert.doesNotMatch(result.stderr, /nothing to repair/)
+        }
+        assert.equal(read(file), `${WHOLE}${line}\n`)
+      }
+    })
+  }
+
+  for (const [name, content] of [
+    ['a byte order mark', '\ufeff{"id":1}\n'],
+    ['blank lines', `${WHOLE}\n \n`],
+    ['carriage returns', '{"id":1}\r\n'],
+  ] as const) {
+    test(`${name} at its end: no torn tail`, async () => {
+      const result = await repair('--tail', '--check', fileOf(content))
+      assert.equal(result.code, 0, result.stderr)
+    })
+  }
+
   for (const [code, content] of [
     ['pretty-printed', '{\n "id": 1\n}'],
     ['json-array', '[\n{"id":1}\n,\n2]'],

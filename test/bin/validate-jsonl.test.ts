@@ -186,6 +186,7 @@ describe('options', () => {
     ['number below its least', '--max-errors=0'],
     ['negative number', '--min-records=-1'],
     ['missing value', '--require'],
+    ['a list of nothing', '--require', ''],
     ['value for a flag', '--strict=yes'],
   ]
   for (const [name, ...args] of wrong) {

@@ -129,7 +129,8 @@ export class Server {
       404: 'is the path of --url right (it usually ends in /v1), and does the model exist (--model)?',
     }
     const todo = advice[status] ?? (REDIRECTS.includes(status) ? '' : 'see the log of the server')
-    const parts = [`HTTP ${status} for ${path}`, said || 'no reason given', todo]
+    const why = said.replace(/\.$/, '') || 'no reason given'
+    const parts = [`HTTP ${status} for ${path}`, why, todo]
     const message = parts.filter((part) => part !== '').join(': ')
     return serverError('refused-by-server', this.endpoint, this.masked(message))
   }
