@@ -46,6 +46,10 @@ const NO_FINISH: Flaw = {
   code: 'no-finish',
   message: 'the answer ends without a finish_reason: it was cut',
 }
+const NO_EVENTS: Flaw = {
+  code: 'no-finish',
+  message: 'the stream ends without a single choice: it was cut, or holds no events',
+}
 
 /** Reads a whole, not streamed, JSON body. */
 export function answerFromBody(text: string): Answer | Flaw {
@@ -246,7 +250,7 @@ export class AnswerCollector {
    */
   finish(streamed: boolean, closed = true): Answer | Flaw {
     if (this.flaw !== undefined) return this.flaw
-    if (this.#choices === 0) return this.#instead ?? (closed ? NO_CHOICES : NO_FINISH)
+    if (this.#choices === 0) return this.#instead ?? (closed ? NO_CHOICES : NO_EVENTS)
     if (streamed && this.#finishReason === null) return NO_FINISH
     if (this.#finishReason === 'abort') {
       return { code: 'aborted', message: 'the server aborted the answer (finish_reason abort)' }
