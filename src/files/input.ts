@@ -1,4 +1,14 @@
-import { close, constants, fstat, fstatSync, open, type Stats, stat } from 'node:fs'
+import {
+  close,
+  closeSync,
+  constants,
+  fstatSync,
+  open,
+  openSync,
+  readSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import type { Readable } from 'node:stream'
 import { isatty } from 'node:tty'
 import { promisify } from 'node:util'
@@ -10,8 +20,9 @@ import { retryStale } from './stale.ts'
 
 const openFd = promisify(open)
 const closeFd = promisify(close)
-const statFd = promisify(fstat)
-const statPath = promisify(stat)
+
+/** Bytes that tell how the rest is compressed. */
+const HEAD = 4
 
 /** How messages call standard input. */
 export const STDIN_NAME = '<stdin>'
@@ -82,9 +93,9 @@ function streamInput(
 
 async function openFile(path: string, whole: boolean, signal: AbortSignal): Promise<Input> {
   try {
-    const { fd, stats } = await openStat(path)
+    const { fd, stats, head } = await openStat(path)
     if (stats.isDirectory()) {
-      await closeFd(fd)
+      closeSync(fd)
       throw notAFile(path)
     }
     const limit = whole && stats.isFile() ? stats.size : Number.POSITIVE_INFINITY
@@ -101,7 +112,8 @@ async function openFile(path: string, whole: boolean, signal: AbortSignal): Prom
     const file: Source = {
       ...source,
       reader,
-      close: () => closeFd(reader.fd),
+      head,
+      close: async () => closeSync(reader.fd),
       bytesRead: () => reader.bytesRead,
       again: (offset) => new FdReader(reader.fd, offset, limit - offset),
     }
@@ -118,24 +130,40 @@ async function openFile(path: string, whole: boolean, signal: AbortSignal): Prom
  */
 const PIPE_FLAGS = process.platform === 'linux' ? constants.O_NONBLOCK : 0
 
-function openStat(path: string): Promise<{ fd: number; stats: Stats }> {
+interface OpenFile {
+  fd: number
+  stats: Stats
+  /** The first bytes of a regular file. */
+  head: Buffer | undefined
+}
+
+/** A file is there at once, and each turn through libuv's threads costs half a millisecond. */
+function openStat(path: string): Promise<OpenFile> {
   return retryStale(async () => {
-    const isPipe = (await statPath(path)).isFIFO()
-    const fd = await openFd(path, constants.O_RDONLY | (isPipe ? PIPE_FLAGS : 0))
+    const isPipe = statSync(path).isFIFO()
+    const fd = isPipe
+      ? await openFd(path, constants.O_RDONLY | PIPE_FLAGS)
+      : openSync(path, constants.O_RDONLY)
     try {
-      return { fd, stats: await statFd(fd) }
+      const stats = fstatSync(fd)
+      return { fd, stats, head: stats.isFile() ? headOf(fd) : undefined }
     } catch (error) {
-      await closeFd(fd)
+      closeSync(fd)
       throw error
     }
   })
+}
+
+function headOf(fd: number): Buffer {
+  const head = Buffer.alloc(HEAD)
+  return head.subarray(0, readSync(fd, head, 0, HEAD, 0))
 }
 
 /** The same file by another handle; undefined where its name is another file's by now. */
 async function openAgain(path: string, { dev, ino }: Stats): Promise<number | undefined> {
   const { fd, stats } = await openStat(path)
   if (stats.dev === dev && stats.ino === ino) return fd
-  await closeFd(fd)
+  closeSync(fd)
   return undefined
 }
 
@@ -144,6 +172,8 @@ interface Source {
   name: string
   reader: ByteReader
   stats: Stats
+  /** Its first bytes, where the reader gives them all the same. */
+  head?: Buffer | undefined
   close: () => Promise<void>
   bytesRead?: () => number
   /** Reads from an offset on; absent where that cannot be. */
@@ -162,8 +192,8 @@ async function input(source: Source, signal: AbortSignal): Promise<Input> {
   }
   signal.addEventListener('abort', onAbort)
   if (signal.aborted) await close()
-  const head = await readHead(source.reader)
-  const whole = new PrefixedReader(head, source.reader)
+  const head = source.head ?? (await readHead(source.reader))
+  const whole = source.head ? source.reader : new PrefixedReader(head, source.reader)
   const compression = compressionOf(head)
   const reader = await decompressor(compression, whole, name, source.again)
   return {
@@ -178,7 +208,7 @@ async function input(source: Source, signal: AbortSignal): Promise<Input> {
 
 /** The bytes that tell how the rest is compressed, or fewer where there are no more. */
 async function readHead(reader: ByteReader): Promise<Buffer> {
-  const head = Buffer.alloc(4)
+  const head = Buffer.alloc(HEAD)
   let filled = 0
   while (filled < head.length) {
     const count = await reader.read(head, filled, head.length - filled)
