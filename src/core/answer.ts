@@ -48,7 +48,7 @@ const NO_FINISH: Flaw = {
 }
 const NO_EVENTS: Flaw = {
   code: 'no-finish',
-  message: 'the stream ends without a single choice: it was cut, or holds no events',
+  message: 'the stream ends without a single choice: it holds no events, or it was cut',
 }
 
 /** Reads a whole, not streamed, JSON body. */

@@ -100,6 +100,14 @@ describe('records of several turns', { concurrency: true }, () => {
     assert.equal(records.find(({ id }) => id === 2)?.conversations[0]?.content, 'Be long.')
   })
 
+  test('turns: the next one comes before records that are new', async (t) => {
+    const server = await serve(t, answerWell)
+    await fanout(server.url, [...MODEL, '-c', '1'], {
+      input: '{"id":1,"turns":["a1","a2","a3"]}\n{"id":2,"turns":["b1","b2"]}\n',
+    })
+    assert.deepEqual(server.requests.map(lastMessage), ['a1', 'a2', 'a3', 'b1', 'b2'])
+  })
+
   test('turns: a failure in the second one keeps the first', async (t) => {
     const server = await serve(t, (request, response) => {
       if (lastMessage(request) === 'two') return json(response, { error: { message: 'no' } }, 400)

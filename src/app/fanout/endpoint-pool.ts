@@ -103,6 +103,7 @@ export class EndpointPool {
   #tokens: RateLimit
   #inUse = 0
   #concurrency: number
+  #isServing = false
   #cancelWake: (() => void) | undefined
 
   constructor(options: PoolOptions) {
@@ -158,7 +159,17 @@ export class EndpointPool {
     this.#inUse--
     if (connection.trails) this.#awaitEnd(endpoint, connection)
     else endpoint.free.push(connection)
-    this.#gate.serve()
+    this.#serveSoon()
+  }
+
+  /** Gives what has become free once the next turn of the conversation that had it can ask for it. */
+  #serveSoon(): void {
+    if (this.#isServing) return
+    this.#isServing = true
+    setImmediate(() => {
+      this.#isServing = false
+      this.#gate.serve()
+    })
   }
 
   /** Keeps a connection whose reply has not ended yet from being used until then. */
