@@ -13,8 +13,8 @@ import type { LineBlock } from '../streams/line-blocks.ts'
 import { lookedOver, lookedOverHere } from './look-ahead.ts'
 import { contentOf, RECORD_POLICY } from './record-lines.ts'
 
-/** Records that are judged at a time, for which the memory is readied before. */
-const JUDGED = 64
+/** Records that are judged at a time. */
+const JUDGED = 1024
 /** Beside the verdicts of the index: another task does the record. */
 const OF_OTHER = 8
 
@@ -101,10 +101,14 @@ export class DedupeFilter {
     let start = 0
     for (let from = 0; from < table.length; from += most) {
       const to = Math.min(from + most, table.length)
-      const verdicts = this.#judge(table, from, to)
+      if (this.#judge(table, from, to) === 0) {
+        line += (to - from) / KEY_COLUMNS
+        start = table[to - KEY_COLUMNS]!
+        continue
+      }
       for (let row = from; row < to; row += KEY_COLUMNS, line++) {
         const next = table[row]!
-        const verdict = verdicts[(row - from) / KEY_COLUMNS]!
+        const verdict = this.#verdicts[(row - from) / KEY_COLUMNS]!
         if (verdict !== PASS && !this.#passesOn(verdict, bytes, start, { file, line })) {
           this.#out.add(bytes, keptFrom, start)
           keptFrom = next
@@ -160,21 +164,25 @@ export class DedupeFilter {
     // A key that lies deeper moves the scanner.
     row[5] = hashOfContent(this.#lineJudge, bytes, range)
     row.set(fingerprintOf(this.#lineJudge, this.#rule, bytes, range), 1)
-    const [verdict] = this.#judge(row, 0, row.length)
-    return verdict === PASS || this.#passesOn(verdict!, bytes, range.start, place)
+    this.#judge(row, 0, row.length)
+    const verdict = this.#verdicts[0]!
+    return verdict === PASS || this.#passesOn(verdict, bytes, range.start, place)
   }
 
-  /** Judges and counts records; where there are shards, one at a time. */
-  #judge(rows: KeyTable, from: number, to: number): Uint8Array {
-    const verdicts = this.#verdicts
+  /**
+   * Judges and counts records; where there are shards, one at a time.
+   *
+   * @returns how many do not simply pass
+   */
+  #judge(rows: KeyTable, from: number, to: number): number {
     const records = (to - from) / KEY_COLUMNS
     this.counts.records += records
-    if (this.#isOfOther(rows, from + 1)) verdicts[0] = OF_OTHER
-    else {
-      this.#index.judge(rows, from, to, verdicts)
-      this.counts.passed += records
+    if (this.#isOfOther(rows, from + 1)) {
+      this.#verdicts[0] = OF_OTHER
+      return 1
     }
-    return verdicts
+    this.counts.passed += records
+    return this.#index.judge(rows, from, to, this.#verdicts)
   }
 
   /** Counts a record that was taken for one that passes, and whose verdict is another. */

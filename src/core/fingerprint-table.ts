@@ -1,3 +1,5 @@
+import { TableRoom } from './table-room.ts'
+
 /** Words of a fingerprint that are stored; 8 more bits of it choose the segment. */
 const STORED = 3
 const SEGMENTS = 256
@@ -21,19 +23,24 @@ const CACHED = 256 * 1024
  * Fingerprints are four words of an array, from an offset on.
  */
 export class FingerprintTable {
-  size = 0
+  /** Where all segments are, while they are in one. */
+  room: TableRoom | undefined
   /** Where the last `find` or `place` ended: the values begin at `array[at]`. */
   array: Int32Array = new Int32Array(0)
   at = 0
 
   #stride: number
   #segments: Int32Array[]
-  #sizes = new Int32Array(SEGMENTS)
+  #sizes: Int32Array = new Int32Array(SEGMENTS)
   /** Per segment: its places per value that a word can have. */
   #densities = new Float64Array(SEGMENTS).fill(FIRST_CAPACITY / WORD_RANGE)
   #isLarge = false
   /** Takes what `touch` reads, which would not be read if nobody took it. */
   #touched = new Int32Array(1)
+
+  get size(): number {
+    return this.#sizes.reduce((sum, size) => sum + size, 0)
+  }
 
   /** @param values 32-bit numbers kept with each fingerprint */
   constructor(values: number) {
@@ -83,7 +90,6 @@ export class FingerprintTable {
     array[at + 1] = second
     array[at + 2] = third
     this.#sizes[segment]!++
-    this.size++
     this.array = array
     this.at = at + STORED
     return false
@@ -99,14 +105,13 @@ export class FingerprintTable {
     const wanted = Math.ceil((each + 3 * Math.sqrt(each)) / FULL)
     const length = wanted * this.#stride
     if (this.#segments.every((segment) => segment.length >= length)) return
-    // One piece of memory for all: 256 of them cost several milliseconds. Chance touches each page of
-    // it soon, first to read it and then to write, which the system answers one by one.
-    const room = new ArrayBuffer(SEGMENTS * length * Int32Array.BYTES_PER_ELEMENT)
-    new Int32Array(room).fill(0)
+    const room = new TableRoom(SEGMENTS, length, this.#stride)
+    room.sizes.set(this.#sizes)
+    this.#sizes = room.sizes
+    this.room = room
     for (let segment = 0; segment < SEGMENTS; segment++) {
-      if (this.#segments[segment]!.length >= length) continue
-      const from = segment * length * Int32Array.BYTES_PER_ELEMENT
-      this.#rehash(segment, new Int32Array(room, from, length))
+      if (this.#segments[segment]!.length < length) this.#rehash(segment, room.segment(segment))
+      else this.#leaveRoom()
     }
     this.#isLarge = room.byteLength > CACHED
   }
@@ -154,7 +159,15 @@ export class FingerprintTable {
     const growth = length < LARGE ? 2 : GROWTH
     const capacity = Math.ceil((length / this.#stride) * growth)
     this.#rehash(segment, new Int32Array(capacity * this.#stride))
+    this.#leaveRoom()
     this.#isLarge ||= SEGMENTS * length * Int32Array.BYTES_PER_ELEMENT > CACHED
+  }
+
+  /** The room is free once the last segment has left it too. */
+  #leaveRoom(): void {
+    if (this.room === undefined) return
+    this.#sizes = this.#sizes.slice()
+    this.room = undefined
   }
 
   /** Moves a segment into a new array of zeros. */

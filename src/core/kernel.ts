@@ -29,6 +29,8 @@ export interface Exports {
   answerRows(start: number, end: number, keys: number): number
   rowsLeft(): number
   nextLine(): number
+  judgeRows(count: number, capacity: number): number
+  otherVerdicts(): number
   contentHash(start: number, end: number): number
   xxh64Stripes(sums: number, start: number, end: number): void
   SCRATCH: Constant
@@ -53,6 +55,7 @@ export interface Kernel {
   members: Int32Array
   /** What `run.keyRows` and `run.answerRows` look for. */
   names: Buffer
+  /** What they give, and `run.judgeRows` takes. */
   rows: Int32Array
 }
 

@@ -5,6 +5,7 @@
  */
 
 export { contentHash } from './hash'
+export { judgeRows, otherVerdicts } from './judge'
 export {
   begin,
   CLOSERS,
