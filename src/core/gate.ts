@@ -33,6 +33,11 @@ export class Gate<T> {
     return this.#first.length + this.#others.length - this.#othersFrom
   }
 
+  /** How many of them go on with what was paid for. */
+  get goingOn(): number {
+    return this.#first.filter(({ turn }) => turn === 'going-on').length
+  }
+
   /**
    * Waits for one.
    *
@@ -62,7 +67,6 @@ export class Gate<T> {
   /** Hands nothing out until `resume` with the same reason. */
   hold(reason: string): void {
     this.#held.add(reason)
-    if (this.#state === 'ending') this.close()
   }
 
   resume(reason: string): void {
@@ -72,7 +76,6 @@ export class Gate<T> {
 
   /** Hands nothing out any more but to what goes on; the others get undefined. */
   end(): void {
-    if (this.#held.size > 0) return this.close()
     if (this.#state === 'open') this.#state = 'ending'
     const goingOn = this.#first.filter(({ turn }) => turn === 'going-on')
     const dropped = this.#first.filter(({ turn }) => turn !== 'going-on').map((one) => one.waiter)

@@ -72,6 +72,31 @@ describe('a full disk', { skip, timeout: 60_000 }, () => {
     })
   }
 
+  test('an INT meanwhile: conversations that have begun wait for the disk, and go on', async () => {
+    const disk = smallDisk()!
+    const server = await startSimulator({ speed: 2000, meanTokens: 400, lengthSigma: 0 })
+    const out = join(disk.folder, 'out.jsonl')
+    const turns = Array.from({ length: 40 }, (_, id) => `{"id":${id},"turns":["a${id}","b"]}\n`)
+    try {
+      const result = await run('fanout-complete', ['-c', '4', '-o', out, '--stats', '-'], {
+        input: turns.join(''),
+        env: { OPENAI_BASE_URL: `${server.url}/v1` },
+        onStart: (child) => {
+          onMessage('[output]', () => child.kill('SIGINT'))!(child)
+          onMessage('being finished', () => rmSync(join(disk.folder, 'filler')))!(child)
+        },
+      })
+      assert.equal(result.code, 130, result.stderr)
+      const lines = readFileSync(out, 'utf8').trimEnd().split('\n')
+      assert.ok(lines.length < 40)
+      assert.equal(server.stats().requests.completed, 2 * lines.length, result.stderr)
+      assert.match(result.stderr, /"discarded":0[,}]/)
+    } finally {
+      await server.close()
+      disk.unmount()
+    }
+  })
+
   test('a signal meanwhile: exit 2 with the count that is lost, what was written is whole', async () => {
     const disk = smallDisk()!
     const server = await startSimulator({ speed: 2000, meanTokens: 400, lengthSigma: 0 })

@@ -143,7 +143,7 @@ describe('the gate', () => {
     assert.equal(await gate.acquire('new'), undefined)
   })
 
-  test('at its end it serves those who go on alone, and nobody while it is held', async () => {
+  test('at its end it serves those who go on alone, and waits with them while it is held', async () => {
     const { gate, free } = made(0)
     const waiting = [gate.acquire('new'), gate.acquire('again'), gate.acquire('going-on')]
     gate.end()
@@ -153,14 +153,15 @@ describe('the gate', () => {
     free.push(7)
     gate.serve()
     assert.equal(await waiting[2], 7)
-    const last = gate.acquire('going-on')
     gate.hold('disk')
+    free.push(8)
+    const held = gate.acquire('going-on')
+    assert.equal(gate.waiting, 1)
+    gate.resume('disk')
+    assert.equal(await held, 8)
+    const last = gate.acquire('going-on')
+    gate.close()
     assert.equal(await last, undefined)
-    const held = made(1).gate
-    held.hold('disk')
-    const never = held.acquire('going-on')
-    held.end()
-    assert.equal(await never, undefined)
   })
 
   test('keeps its order over thousands', async () => {

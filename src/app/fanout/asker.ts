@@ -50,7 +50,6 @@ export class Asker {
   #options: AskerOptions
   #stopped = false
   #givenUp = false
-  #between = 0
   #pauses = new Set<{ goingOn: boolean; wake: () => void }>()
   #settings: ReadonlyMap<PooledEndpoint, ExchangeSettings>
 
@@ -69,7 +68,8 @@ export class Asker {
 
   /** Conversations whose next turn is not open: it waits for its place, or to be asked again. */
   get between(): number {
-    return this.#between
+    const paused = [...this.#pauses].filter(({ goingOn }) => goingOn)
+    return this.#options.pool.goingOn + paused.length
   }
 
   /**
@@ -148,9 +148,7 @@ export class Asker {
     fresh: boolean,
   ): Promise<Attempt | undefined> {
     const { pool, clock, diagnosis, onFinding, accounting, costs } = this.#options
-    if (turn === 'going-on') this.#between++
     const slot = await pool.acquire(turn)
-    if (turn === 'going-on') this.#between--
     if (slot === undefined) return undefined
     diagnosis.request()
     const { endpoint, connection } = slot
@@ -213,7 +211,6 @@ export class Asker {
 
   async #pause(ms: number, goingOn: boolean): Promise<void> {
     if (this.#isOver(goingOn)) return
-    if (goingOn) this.#between++
     await new Promise<void>((resolve) => {
       const wake = (): void => {
         cancel()
@@ -224,6 +221,5 @@ export class Asker {
       const pause = { goingOn, wake }
       this.#pauses.add(pause)
     })
-    if (goingOn) this.#between--
   }
 }

@@ -128,6 +128,11 @@ export class EndpointPool {
     return this.#gate.waiting
   }
 
+  /** Those of them that continue a conversation. */
+  get goingOn(): number {
+    return this.#gate.goingOn
+  }
+
   /** Looks again whether a request can be sent: a limit has changed. */
   serve(): void {
     this.#gate.serve()
