@@ -46,17 +46,29 @@ export class NearRecord {
 /** The last few valid records. */
 export class NearRecords {
   #records: NearRecord[] = []
-  /** Memory of runs that gave all records at their time: the last one's, and the one before. */
-  #inUse = Buffer.alloc(0)
-  #spare = Buffer.alloc(0)
+  /** A run that gives all of them and is not copied: where its lines start, the last first, and its end. */
+  #run: { bytes: Buffer; starts: readonly number[]; end: number } | undefined
 
   /** The oldest first. */
   get list(): readonly NearRecord[] {
+    this.settle()
     return this.#records
   }
 
   add(bytes: Buffer, start: number, end: number): void {
+    this.settle()
     this.#push(NearRecord.copyOf(bytes, start, end))
+  }
+
+  /**
+   * Copies what has not been. To be called before the block after the next one is given, when the
+   * memory of the last run is used anew.
+   */
+  settle(): void {
+    if (this.#run === undefined) return
+    const { bytes, starts, end } = this.#run
+    this.#run = undefined
+    this.#addLines(bytes, starts, end)
   }
 
   /** Adds the last of some records, start and end of each in turn. */
@@ -66,7 +78,11 @@ export class NearRecords {
     }
   }
 
-  /** Adds the last of a run of lines that are a record each. */
+  /**
+   * Adds the last of a run of lines that are a record each.
+   *
+   * @param bytes stay as they are while the next block is gone through
+   */
   addRun(bytes: Buffer, start: number, end: number): void {
     const starts: number[] = []
     for (let stop = end; stop > start && starts.length < NEAR; ) {
@@ -74,27 +90,13 @@ export class NearRecords {
       stop = Math.max(start, lineFeed + 1)
       starts.push(stop)
     }
-    const from = starts.at(-1) ?? end
-    if (end - from > LONGEST) {
-      for (let i = starts.length - 1; i >= 0; i--) this.add(bytes, starts[i]!, starts[i - 1] ?? end)
-      return
-    }
-    // One copy of them all: it is made at every block, and hardly ever asked for.
-    const copy =
-      starts.length === NEAR ? this.#copyOfAll(bytes, from, end) : copyOf(bytes, from, end)
-    for (let i = starts.length - 1; i >= 0; i--) {
-      const stop = (starts[i - 1] ?? end) - from
-      this.#push(new NearRecord(copy.subarray(starts[i]! - from, stop + PADDING)))
-    }
+    // There is one at every block, and hardly ever is it asked for.
+    if (starts.length === NEAR) this.#run = { bytes, starts, end }
+    else this.#addLines(bytes, starts, end)
   }
 
-  /** A copy of what takes the place of all records: new memory each time costs more than the copy. */
-  #copyOfAll(bytes: Buffer, start: number, end: number): Buffer {
-    const room = end - start + PADDING
-    const memory = this.#spare.length < room ? Buffer.allocUnsafeSlow(2 * room) : this.#spare
-    this.#spare = this.#inUse
-    this.#inUse = memory
-    return copyInto(memory, bytes, start, end)
+  #addLines(bytes: Buffer, starts: readonly number[], end: number): void {
+    for (let i = starts.length - 1; i >= 0; i--) this.add(bytes, starts[i]!, starts[i - 1] ?? end)
   }
 
   #push(record: NearRecord): void {
@@ -105,10 +107,7 @@ export class NearRecords {
 
 /** A copy with a line feed and the scanner's padding behind it. */
 function copyOf(bytes: Buffer, start: number, end: number): Buffer {
-  return copyInto(Buffer.allocUnsafe(end - start + PADDING), bytes, start, end)
-}
-
-function copyInto(copy: Buffer, bytes: Buffer, start: number, end: number): Buffer {
+  const copy = Buffer.allocUnsafe(end - start + PADDING)
   bytes.copy(copy, 0, start, end)
   copy[end - start] = 0x0a
   return copy

@@ -84,6 +84,7 @@ export class Repairer {
   #lines(block: RepairBlock): void {
     const { bytes, end, offset } = block
     const judge = this.#judge
+    this.#near.settle()
     const firstLine = this.counts.lines + 1
     let number = firstLine
     let keptFrom = 0
