@@ -170,7 +170,8 @@ export class Progress {
     const { done, total, errors, retries, inFlight, waiting, pace } = state
     const { rate, tokenRate, eta } = this.#measure(state)
     const first = firstTokenText(state)
-    const text = [
+    const room = Math.max(20, this.#options.columns() - 1)
+    const needed = [
       `${done}/${total ?? '?'}`,
       `${errors} failed`,
       `${retries} retried`,
@@ -180,10 +181,12 @@ export class Progress {
       waiting === undefined
         ? `ETA ${eta === undefined ? '?' : formatDuration(eta)}`
         : `waiting: ${waiting}`,
-      ...(pace === undefined ? [] : [pace]),
-      ...(first === undefined ? [] : [first]),
     ].join(', ')
-    const room = Math.max(20, this.#options.columns() - 1)
+    // What there is no room for is left out whole.
+    const text = [pace, first].reduce<string>((shown, part) => {
+      const longer = part === undefined ? shown : `${shown}, ${part}`
+      return longer.length > room ? shown : longer
+    }, needed)
     const share = total ? Math.min(1, done / total) : 0
     return (barPicture(share, room - text.length) + text).slice(0, room)
   }

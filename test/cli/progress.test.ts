@@ -107,6 +107,13 @@ test('the bar counts what comes, not only what is whole', async () => {
   assert.match(written, / 100 tok\/s,/)
 })
 
+test('what the bar has no room for is left out whole', async () => {
+  const state = { firstToken: 1900, firstTokenFloor: 31 }
+  assert.match(await bar(200, state), /ETA [^,]*, first token: 1\.9 s \(floor 31 ms\)$/)
+  assert.match(await bar(90, state), /ETA [^,]*$/)
+  assert.match(await bar(90, { ...state, pace: 'limit 8: held' }), /, limit 8: held$|ETA [^,]*$/)
+})
+
 test('the bar fits the terminal, and every number is there in 80 columns', async () => {
   for (const columns of [80, 100, 200]) {
     const text = await bar(columns)

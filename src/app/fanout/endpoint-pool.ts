@@ -138,7 +138,7 @@ export class EndpointPool {
     this.#gate.serve()
   }
 
-  /** Why no request can be sent at the moment: every endpoint is out. */
+  /** Whether no request can be sent at the moment: every endpoint is out. */
   get allResting(): boolean {
     return this.endpoints.every((endpoint) => endpoint.resting)
   }
